@@ -42,7 +42,7 @@ type Problem struct {
 	Place   *Place
 	Exit    Exit
 	Warning bool
-	Cause   error // for the log; not shown unless Args names it
+	Cause   error `json:"-"` // for the log; not shown unless Args names it
 }
 
 // New makes a Problem with exit status Environment, the usual one.
