@@ -10,8 +10,8 @@ import (
 	"lab/pkg/problem"
 )
 
-// What Envoy prints before it gives up, as measured on every supported version
-// (docs/facts.md, "Hot restart").
+// What Envoy prints before it gives up: the same words on every supported
+// version. native_test.go provokes each of them.
 var (
 	baseIDTaken  = regexp.MustCompile(`unable to bind domain socket with base_id=`)
 	parentStarts = regexp.MustCompile(`previous envoy process is still initializing`)

@@ -38,9 +38,7 @@ func probe(ctx context.Context, binary string) (string, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, binary, "--version")
-	cmd.WaitDelay = time.Second
-	out, err := cmd.CombinedOutput()
+	out, err := askVersion(ctx, binary)
 	if m := versionLine.FindSubmatch(out); m != nil {
 		return string(m[1]), nil
 	}
@@ -52,6 +50,27 @@ func probe(ctx context.Context, binary string) (string, error) {
 		return "", oldGlibc(binary, string(m[1]))
 	}
 	return "", problem.New("envoy.not-envoy", problem.Args{"Path": binary, "Said": lastLines(out, 1)}).Wrap(err)
+}
+
+// askVersion runs "binary --version". A binary that was written a moment ago
+// may be busy: a process forked meanwhile holds its descriptor until it runs
+// its own program, some milliseconds later.
+func askVersion(ctx context.Context, binary string) ([]byte, error) {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		cmd := exec.CommandContext(ctx, binary, "--version")
+		cmd.WaitDelay = time.Second
+		out, err := cmd.CombinedOutput()
+		if !errors.Is(err, syscall.ETXTBSY) {
+			return out, err
+		}
+		select {
+		case <-ctx.Done():
+			return out, err
+		case <-tick.C:
+		}
+	}
 }
 
 // startProblem tells why the kernel did not start a binary that is there.

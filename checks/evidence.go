@@ -1,0 +1,167 @@
+package checks
+
+import (
+	"time"
+
+	"lab/pkg/journal"
+)
+
+// Evidence is what a journal says, folded one event at a time. It keeps the
+// state that a step may use as its baseline, and the events of the step that
+// is open, in detail. Its size is that of the state and of that step, plus
+// every resource content that the journal ever held: a journal has a content
+// only once.
+//
+// It is not safe for concurrent use: the one who folds also evaluates, or
+// holds a lock.
+type Evidence struct {
+	seq  int64
+	time time.Time
+	run  *journal.Run
+
+	bodies map[string]map[string]any // by hash
+	lines  map[string]int            // "type name hash" -> line in the snapshot in force
+	loaded string                    // SHA-256 of the file last read
+
+	processes []*Process // alive, or ended in the step
+	streams   map[streamKey]*stream
+	latest    map[*Process]*envoyState
+
+	step opened
+}
+
+// opened is the window of the step that is open.
+type opened struct {
+	Opening
+	snapshots []*Snapshot
+	refused   []*Refused
+	requests  []*Request
+	responses []*Response
+	streams   []*Stream
+	commands  []*Command
+	answers   map[string]answer
+	acts      []act
+	traffic   traffic
+}
+
+type answer struct {
+	event int64
+	value string
+}
+
+// act is an event that the learner, or a part that ended, caused.
+type act struct {
+	event int64
+	time  time.Time
+}
+
+// New gives evidence of nothing.
+func New() *Evidence {
+	return &Evidence{
+		bodies: map[string]map[string]any{}, lines: map[string]int{},
+		streams: map[streamKey]*stream{}, latest: map[*Process]*envoyState{},
+		step: opened{answers: map[string]answer{}},
+	}
+}
+
+// Fold adds the next event of the journal. Events without a payload for their
+// kind are skipped: the file may come from anybody.
+func (ev *Evidence) Fold(e journal.Event) {
+	ev.seq, ev.time = e.Seq, e.Time
+	switch {
+	case e.Kind == journal.KindRun && e.Run != nil:
+		ev.run = e.Run
+	case e.Kind == journal.KindStep && e.Step != nil:
+		ev.foldStep(e)
+	case e.Kind == journal.KindSnapshotLoaded && e.Snapshot != nil:
+		ev.foldLoaded(e)
+	case e.Kind == journal.KindSnapshotRefused && e.Snapshot != nil:
+		ev.foldRefused(e)
+	case e.Kind == journal.KindStreamOpen && e.Stream != nil:
+		ev.foldStream(e)
+	case e.Kind == journal.KindRequest && e.Request != nil:
+		ev.foldRequest(e)
+	case e.Kind == journal.KindResponse && e.Response != nil:
+		ev.foldResponse(e)
+	case e.Kind == journal.KindProcess && e.Process != nil:
+		ev.foldProcess(e)
+	case e.Kind == journal.KindStats && e.Stats != nil:
+		ev.foldStats(e)
+	case e.Kind == journal.KindHosts && e.Hosts != nil:
+		ev.foldHosts(e)
+	case e.Kind == journal.KindNote && e.Note != nil:
+		ev.foldNote(e)
+	case e.Kind == journal.KindProbe && e.Probe != nil:
+		ev.step.traffic.fold(e)
+	case e.Kind == journal.KindCommand && e.Command != nil:
+		ev.step.commands = append(ev.step.commands, &Command{
+			Event: e.Seq, Time: e.Time, Name: e.Command.Name, Args: e.Command.Args})
+		ev.act(e)
+	case e.Kind == journal.KindAnswer && e.Answer != nil && e.Answer.Step == ev.step.ID:
+		ev.step.answers[e.Answer.Question] = answer{e.Seq, e.Answer.Value}
+	}
+	if marksTime(e.Kind) {
+		ev.step.traffic.mark()
+	}
+}
+
+// Step is the id of the step that is open, "" before the first.
+func (ev *Evidence) Step() string { return ev.step.ID }
+
+// Seq is the number of the last event.
+func (ev *Evidence) Seq() int64 { return ev.seq }
+
+// Time is that of the last event. A grading that is done again takes it for
+// now.
+func (ev *Evidence) Time() time.Time { return ev.time }
+
+// Loaded is the SHA-256 of the file that was last read, in force or refused;
+// "" before the first reading.
+func (ev *Evidence) Loaded() string { return ev.loaded }
+
+// Run is the event that opened the journal, nil before it.
+func (ev *Evidence) Run() *journal.Run { return ev.run }
+
+func (ev *Evidence) act(e journal.Event) {
+	ev.step.acts = append(ev.step.acts, act{e.Seq, e.Time})
+}
+
+// foldStep opens a window and forgets the details of the one before.
+func (ev *Evidence) foldStep(e journal.Event) {
+	if e.Step.State != "opened" {
+		return
+	}
+	last := ev.step.traffic.last
+	ev.step = opened{
+		Opening: Opening{Event: e.Seq, Time: e.Time, ID: e.Step.ID, Why: e.Step.Why},
+		answers: map[string]answer{},
+	}
+	ev.step.traffic.last = last
+	alive := ev.processes[:0:0]
+	for _, p := range ev.processes {
+		if p.Alive {
+			alive = append(alive, p)
+			continue
+		}
+		delete(ev.latest, p)
+	}
+	ev.processes = alive
+	for key, s := range ev.streams {
+		if !s.Open {
+			delete(ev.streams, key)
+		}
+	}
+	for _, st := range ev.latest {
+		st.forget()
+	}
+}
+
+// marksTime tells whether an expression may take an event of this kind as the
+// moment from which traffic counts.
+func marksTime(k journal.Kind) bool {
+	switch k {
+	case journal.KindStats, journal.KindHosts, journal.KindProbe, journal.KindHit, journal.KindNote, journal.KindCheck:
+		return false
+	}
+	return true
+}

@@ -1,0 +1,130 @@
+package checks
+
+import "time"
+
+// What an expression sees. Field names in expressions are those of the cel
+// tags; event numbers are journal.Event.Seq.
+
+// Resource is an xDS resource with its content.
+type Resource struct {
+	Type string         `cel:"type"`
+	Name string         `cel:"name"`
+	Hash string         `cel:"hash"`
+	Line int            `cel:"line"` // in snapshot.yaml, from 1; 0 unknown
+	Body map[string]any `cel:"body"` // proto field names; empty when the journal has none
+}
+
+// Response is a DiscoveryResponse with the answer that carried its nonce.
+type Response struct {
+	Event     int64       `cel:"event"`
+	Time      time.Time   `cel:"time"`
+	Type      string      `cel:"type"`
+	Version   string      `cel:"version"`
+	Nonce     string      `cel:"nonce"`
+	Stream    int64       `cel:"stream"`
+	Resources []*Resource `cel:"resources"`
+	Envoy     *Process    `cel:"envoy"` // the Envoy at the other end of the stream
+
+	Acked   bool `cel:"acked"`
+	Nacked  bool `cel:"nacked"`  // the answer has error_detail
+	Pending bool `cel:"pending"` // no answer, and the stream is open
+
+	AnswerEvent   int64     `cel:"answer_event"` // 0 without an answer
+	AnswerTime    time.Time `cel:"answer_time"`
+	AnswerVersion string    `cel:"answer_version"` // version_info of the answer
+
+	// What this Envoy had of the type when it answered (while pending: when
+	// the response was sent).
+	AcceptedBefore string `cel:"accepted_before"` // version, "" none
+	RejectedBefore string `cel:"rejected_before"` // version of the response before, where that was rejected
+
+	before holdings
+	stream *stream
+}
+
+// Request is a DiscoveryRequest.
+type Request struct {
+	Event   int64     `cel:"event"`
+	Time    time.Time `cel:"time"`
+	Type    string    `cel:"type"`
+	Version string    `cel:"version"`
+	Nonce   string    `cel:"nonce"`
+	Names   []string  `cel:"names"`
+	Class   string    `cel:"class"` // journal.Subscribe, ...
+	Stream  int64     `cel:"stream"`
+	HasNode bool      `cel:"has_node"`
+	Error   bool      `cel:"error"` // error_detail is there
+}
+
+// Stream is an xDS stream.
+type Stream struct {
+	Event  int64     `cel:"event"` // when it opened
+	Time   time.Time `cel:"time"`
+	ID     int64     `cel:"id"`
+	Open   bool      `cel:"open"`
+	Closed int64     `cel:"closed"` // event, 0 while open or where the control plane died
+	Envoy  *Process  `cel:"envoy"`
+}
+
+// Snapshot is a reading of snapshot.yaml that came into force.
+type Snapshot struct {
+	Event     int64       `cel:"event"`
+	Time      time.Time   `cel:"time"`
+	Version   string      `cel:"version"`
+	Explicit  bool        `cel:"explicit"`
+	Resources []*Resource `cel:"resources"`
+}
+
+// Refused is a reading of snapshot.yaml that did not.
+type Refused struct {
+	Event    int64     `cel:"event"`
+	Time     time.Time `cel:"time"`
+	Problems []Problem `cel:"problems"`
+}
+
+// Problem is what was wrong with the file.
+type Problem struct {
+	Code string `cel:"code"`
+	Line int    `cel:"line"`
+}
+
+// Process is a process of the run; its Event, that of its start, tells it from
+// another one with the same pid.
+type Process struct {
+	Event  int64     `cel:"event"`
+	Time   time.Time `cel:"time"`
+	Role   string    `cel:"role"` // "envoy", "control-plane", "session"
+	Pid    int       `cel:"pid"`
+	Epoch  int       `cel:"epoch"`
+	Alive  bool      `cel:"alive"`
+	Ended  int64     `cel:"ended"` // event of its end, 0 while alive
+	Signal string    `cel:"signal"`
+	By     string    `cel:"by"` // "lab": ended on purpose by a command
+}
+
+// Command is something that the learner asked the session to do.
+type Command struct {
+	Event int64             `cel:"event"`
+	Time  time.Time         `cel:"time"`
+	Name  string            `cel:"name"`
+	Args  map[string]string `cel:"args"`
+}
+
+// Opening is the event that opened the step.
+type Opening struct {
+	Event int64     `cel:"event"`
+	Time  time.Time `cel:"time"`
+	ID    string    `cel:"id"`
+	Why   string    `cel:"why"`
+}
+
+// Window sums up steady traffic. Sent counts only requests that surely were
+// sent within it. Failed and To count every window of which some such request
+// is known to be within it: at least 1 for a window that begins before it.
+type Window struct {
+	Sent        int            `cel:"sent"`
+	Failed      int            `cel:"failed"`
+	To          map[string]int `cel:"to"`           // upstream -> answers
+	FailedEvent int64          `cel:"failed_event"` // the first window with a failure, 0 none
+	Last        int64          `cel:"last"`         // the last window, 0 none
+}

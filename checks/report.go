@@ -1,0 +1,103 @@
+package checks
+
+import "time"
+
+// Verdict is one of three.
+type Verdict string
+
+// The verdicts (docs/architecture.md, "A step, from evidence").
+const (
+	Passed     Verdict = "passed"
+	NotYet     Verdict = "not yet"
+	CannotTell Verdict = "cannot tell"
+)
+
+// Report is a grading of one step. Evaluate fills the ids, verdicts and
+// evidence; the texts are the lab's, in one language (pkg/curriculum). Next and
+// Opened are set by the session that grades.
+type Report struct {
+	Version     int          `json:"version"` // 1
+	Lab         string       `json:"lab"`
+	Step        string       `json:"step"`
+	Verdict     Verdict      `json:"verdict"`
+	Checks      []Result     `json:"checks"`
+	Missing     []Missing    `json:"missing,omitempty"` // why nothing could be told
+	Diagnosis   *Diagnosis   `json:"diagnosis"`
+	Predictions []Prediction `json:"predictions,omitempty"` // when passed
+	Next        *string      `json:"next"`
+	Opened      *string      `json:"opened"`
+
+	// Settles says that evidence which comes by itself may change the verdict:
+	// an answer is under way, or there was too little traffic yet. A caller may
+	// wait for more events and grade again.
+	Settles bool `json:"-"`
+}
+
+// Result is the verdict of one check.
+type Result struct {
+	ID       string  `json:"id"`
+	Verdict  Verdict `json:"verdict"`
+	Expected string  `json:"expected"`
+	Observed string  `json:"observed"`
+	Evidence []Item  `json:"evidence"`
+
+	// Because is the key of the reason of a CannotTell, "" when an expression
+	// failed, which Fault then tells for the log.
+	Because string `json:"-"`
+	Fault   error  `json:"-"`
+}
+
+// Item cites an event of the journal. Text is left to pkg/report.
+type Item struct {
+	Event int64     `json:"event"`
+	Time  time.Time `json:"time"`
+	Text  string    `json:"text"`
+}
+
+// Missing is something without which the step cannot be graded; ID is one of
+// the Need... constants.
+type Missing struct {
+	ID   string `json:"id"`
+	Text string `json:"text"`
+}
+
+// The things that Evaluate may miss; the words are "checks.missing.ID".
+const (
+	NeedStep         = "step"          // another step is open, or none
+	NeedEnvoy        = "envoy"         // no Envoy runs
+	NeedAdmin        = "admin"         // Envoy's admin interface does not answer, or was not read yet
+	NeedControlPlane = "control-plane" // no control plane runs
+	NeedConnection   = "connection"    // Envoy has no stream to it
+	NeedTraffic      = "traffic"       // no steady traffic lately
+	needRun          = "run"           // the journal has no run
+	trafficIsRecent  = 3 * time.Second // the end of the last window of steady traffic
+	steady           = "steady"        // the traffic that counts
+	roleEnvoy        = "envoy"         // journal.Process.Role
+	roleControlPlane = "control-plane" // journal.Process.Role
+	roleSession      = "session"       // journal.Process.Role
+	noteSilent       = "admin-silent"  // journal.Note.Code
+	noteBack         = "admin-back"    // journal.Note.Code
+	clocksMayDiffer  = time.Second     // of two processes of a run
+	maxCost          = 5_000_000       // of one expression, in CEL's units
+	maxEvidence      = 20              // items of one check
+	reportVersion    = 1               // of the JSON
+	unknownInText    = "?"             // where a segment of a text has no value
+	answerPrefix     = "answer."       // variables of answers
+	paramPrefix      = "param."        // variables of params
+)
+
+// Diagnosis is a named misconception that fits what happened.
+type Diagnosis struct {
+	ID   string `json:"id"`
+	Text string `json:"text"`
+}
+
+// Prediction is what a learner said would happen, beside what did.
+type Prediction struct {
+	Question  string `json:"question"`
+	Predicted string `json:"predicted"`
+	Actual    string `json:"actual"`
+	Right     bool   `json:"right"`
+	Late      bool   `json:"late"` // it was given after the first change of this step
+	Text      string `json:"text"`
+}

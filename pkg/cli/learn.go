@@ -1,0 +1,137 @@
+package cli
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"lab/checks"
+	"lab/pkg/problem"
+	"lab/pkg/report"
+	"lab/pkg/session"
+)
+
+func newCheck(f *Factory) *cobra.Command {
+	var wait time.Duration
+	c := leaf(f, "check", "check", noArgs, func(cmd *cobra.Command, _ []string) error {
+		c, err := f.Client()
+		if err != nil {
+			return err
+		}
+		r, err := c.Check(cmd.Context(), session.CheckCall{Lang: f.Lang(), Wait: wait})
+		if err != nil {
+			return err
+		}
+		err = f.Result(r, func() { fmt.Fprint(f.IO.Out, report.Check(r, f.style())) })
+		if err != nil {
+			return err
+		}
+		if r.Opened != nil && !f.JSON() {
+			step, err := c.Step(cmd.Context(), f.Lang())
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(f.IO.Out)
+			f.printStep(step)
+		}
+		return status(exitOf(r.Verdict))
+	})
+	c.Flags().DurationVar(&wait, "wait", session.DefaultWait, f.T("flag.wait", nil))
+	return c
+}
+
+func exitOf(v checks.Verdict) problem.Exit {
+	switch v {
+	case checks.Passed:
+		return problem.Passed
+	case checks.NotYet:
+		return problem.NotYet
+	}
+	return problem.CannotTell
+}
+
+func newWhy(f *Factory) *cobra.Command {
+	return leaf(f, "why", "why", noArgs, func(cmd *cobra.Command, _ []string) error {
+		c, err := f.Client()
+		if err != nil {
+			return err
+		}
+		r, err := c.Why(cmd.Context(), f.Lang())
+		if err != nil {
+			return err
+		}
+		events, err := f.eventsByNumber()
+		if err != nil {
+			return err
+		}
+		return f.Result(r, func() { fmt.Fprint(f.IO.Out, report.Why(r, events, f.style())) })
+	})
+}
+
+func newHint(f *Factory) *cobra.Command {
+	return leaf(f, "hint", "hint", noArgs, func(cmd *cobra.Command, _ []string) error {
+		c, err := f.Client()
+		if err != nil {
+			return err
+		}
+		h, err := c.Hint(cmd.Context(), f.Lang())
+		if err != nil {
+			return err
+		}
+		return f.Result(versioned(h), func() {
+			fmt.Fprintln(f.IO.Out, f.T("hint.head", map[string]any{"Rung": h.Rung, "Of": h.Of}))
+			f.printMarkdown(h.Text)
+			if h.Rung < h.Of {
+				fmt.Fprintln(f.IO.Out, f.T("hint.more", nil))
+			}
+		})
+	})
+}
+
+func newAnswer(f *Factory) *cobra.Command {
+	return leaf(f, "answer", "answer [QUESTION VALUE]", between(0, 2), func(cmd *cobra.Command, args []string) error {
+		c, err := f.Client()
+		if err != nil {
+			return err
+		}
+		if len(args) == 1 {
+			return usage("cli.answer-value", problem.Args{"Question": args[0]})
+		}
+		if len(args) == 2 {
+			q, err := c.Answer(cmd.Context(), session.AnswerCall{Lang: f.Lang(), Question: args[0], Value: args[1]})
+			if err != nil {
+				return err
+			}
+			return f.Result(versioned(q), func() {
+				id := "answer.noted"
+				if q.Prediction {
+					id = "answer.predicted"
+				}
+				fmt.Fprintln(f.IO.Out, f.T(id, map[string]any{"ID": q.ID, "Value": q.Value}))
+			})
+		}
+		qs, err := c.Questions(cmd.Context(), f.Lang())
+		if err != nil {
+			return err
+		}
+		if f.IO.CanAsk() && !f.JSON() {
+			return f.askAll(cmd.Context(), c, qs)
+		}
+		return f.Result(map[string]any{"version": 1, "questions": qs}, func() { f.printQuestions(qs) })
+	})
+}
+
+func newStatus(f *Factory) *cobra.Command {
+	return leaf(f, "status", "status", noArgs, func(cmd *cobra.Command, _ []string) error {
+		c, err := f.Client()
+		if err != nil {
+			return err
+		}
+		st, err := c.Status(cmd.Context(), f.Lang())
+		if err != nil {
+			return err
+		}
+		return f.Result(st, func() { fmt.Fprint(f.IO.Out, report.ShowStatus(st, f.style())) })
+	})
+}

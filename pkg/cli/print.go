@@ -1,0 +1,144 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"lab/envoy"
+	"lab/pkg/journal"
+	"lab/pkg/problem"
+	"lab/pkg/report"
+	"lab/pkg/session"
+)
+
+// style is how things look on stdout, errStyle on stderr.
+func (f *Factory) style() report.Style {
+	return report.Style{Words: f.Words(), Width: f.IO.TextWidth(), Paint: f.IO.Paint(), Lab: f.Prefix}
+}
+
+func (f *Factory) errStyle() report.Style {
+	s := f.style()
+	s.Paint = f.IO.ErrPaint()
+	return s
+}
+
+// versioned puts "version": 1 before the fields of v.
+func versioned(v any) any {
+	raw, err := json.Marshal(v)
+	if err != nil || len(raw) < 2 || raw[0] != '{' {
+		return map[string]any{"version": 1, "value": v}
+	}
+	return json.RawMessage(strings.Replace(string(raw), "{", `{"version":1,`, 1))
+}
+
+func (f *Factory) printStep(s session.Step) {
+	fmt.Fprintln(f.IO.Out, report.StepHead(s.Lab, s.Number, s.Of, s.Title, f.style()))
+	f.printMarkdown(s.Text)
+}
+
+func (f *Factory) printMarkdown(md string) {
+	out, err := f.IO.Markdown(strings.ReplaceAll(md, "{{.Lab}}", f.Prefix))
+	if err != nil {
+		out = md // still readable
+	}
+	fmt.Fprint(f.IO.Out, out)
+}
+
+func (f *Factory) printQuestions(qs []session.Question) {
+	if len(qs) == 0 {
+		fmt.Fprintln(f.IO.Out, f.T("answer.none", nil))
+	}
+	for _, q := range qs {
+		id := "answer.question"
+		if q.Prediction {
+			id = "answer.prediction"
+		}
+		fmt.Fprintln(f.IO.Out, f.T(id, map[string]any{"ID": q.ID, "Text": q.Text}))
+		for i, c := range q.Choices {
+			fmt.Fprintf(f.IO.Out, "    %d  %s\n", i+1, c)
+		}
+		if q.Value != "" {
+			fmt.Fprintln(f.IO.Out, f.T("answer.given", map[string]any{"Value": q.Value}))
+		} else {
+			fmt.Fprintln(f.IO.Out, f.T("answer.how", map[string]any{"ID": q.ID}))
+		}
+	}
+}
+
+// askAll asks each question on the terminal; an empty line leaves one out.
+func (f *Factory) askAll(ctx context.Context, c *session.Client, qs []session.Question) error {
+	if len(qs) == 0 {
+		f.printQuestions(qs)
+		return nil
+	}
+	in := bufio.NewScanner(f.IO.In)
+	for _, q := range qs {
+		f.printQuestions([]session.Question{q})
+		fmt.Fprint(f.IO.Err, "> ")
+		if !in.Scan() {
+			return in.Err()
+		}
+		v := strings.TrimSpace(in.Text())
+		if n, err := strconv.Atoi(v); err == nil && n >= 1 && n <= len(q.Choices) {
+			v = q.Choices[n-1]
+		}
+		if v == "" {
+			continue
+		}
+		if _, err := c.Answer(ctx, session.AnswerCall{Lang: f.Lang(), Question: q.ID, Value: v}); err != nil {
+			var p *problem.Problem
+			if !errors.As(err, &p) {
+				return err
+			}
+			fmt.Fprint(f.IO.Err, report.Problem(p, f.errStyle()))
+		}
+	}
+	return nil
+}
+
+func (f *Factory) envoyProgress(p envoy.Progress) string {
+	return f.T("envoy.progress."+p.Stage, map[string]any{
+		"Version": p.Version, "Dir": p.Dir, "MB": p.Bytes >> 20, "TotalMB": p.Total >> 20, "Seconds": p.Took.Seconds()})
+}
+
+// eventsByNumber reads the journal of the run.
+func (f *Factory) eventsByNumber() (map[int64]journal.Event, error) {
+	events, err := f.events()
+	if err != nil {
+		return nil, err
+	}
+	byNumber := make(map[int64]journal.Event, len(events))
+	for _, e := range events {
+		byNumber[e.Seq] = e
+	}
+	return byNumber, nil
+}
+
+func (f *Factory) events() ([]journal.Event, error) {
+	folder, err := f.Folder()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := folder.Load(); err != nil {
+		return nil, err
+	}
+	events, _, err := journal.ReadFile(folder.Journal())
+	if err != nil {
+		return nil, problem.New("session.journal", problem.Args{"File": folder.Journal(), "Error": err.Error()}).Wrap(err)
+	}
+	return events, nil
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// asProblem finds a problem with the code in err.
+func asProblem(err error, p **problem.Problem, code string) bool {
+	return errors.As(err, p) && (*p).Code == code
+}

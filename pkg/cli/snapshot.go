@@ -1,0 +1,70 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"lab/pkg/problem"
+	"lab/pkg/report"
+	"lab/pkg/snapshot"
+)
+
+func newSnapshot(f *Factory) *cobra.Command {
+	lint := leaf(f, "snapshot-lint", "lint FILE", exactly(1), func(_ *cobra.Command, args []string) error {
+		text, err := readUpTo(args[0], 8<<20)
+		if err != nil {
+			return err
+		}
+		set, found := snapshot.Load(args[0], text)
+		if err := f.Result(lintDocument(set, found, f), func() { f.printLint(args[0], set, found) }); err != nil {
+			return err
+		}
+		if set == nil {
+			return status(problem.NotYet)
+		}
+		return nil
+	})
+	return group(f, "snapshot", "snapshot", lint)
+}
+
+func lintDocument(set *snapshot.Set, found problem.List, f *Factory) any {
+	type finding struct {
+		Code    string `json:"code"`
+		Line    int    `json:"line"`
+		Col     int    `json:"col"`
+		Warning bool   `json:"warning"`
+		What    string `json:"what"`
+		Fix     string `json:"fix,omitempty"`
+	}
+	out := []finding{}
+	for _, p := range found {
+		x := finding{Code: p.Code, Warning: p.Warning, What: p.What(f.Words()), Fix: p.Fix(f.Words())}
+		if p.Place != nil {
+			x.Line, x.Col = p.Place.Line, p.Place.Col
+		}
+		out = append(out, x)
+	}
+	return map[string]any{"version": 1, "ok": set != nil, "findings": out}
+}
+
+func (f *Factory) printLint(file string, set *snapshot.Set, found problem.List) {
+	if len(found) > 0 {
+		fmt.Fprint(f.IO.Out, report.Problems(found, f.style()))
+	}
+	if set != nil {
+		fmt.Fprintln(f.IO.Out, f.T("snapshot.ok", map[string]any{"File": file, "Count": len(set.Resources)}))
+	}
+}
+
+// readUpTo reads a file of at most max bytes.
+func readUpTo(path string, most int64) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, problem.New("session.unreadable", problem.Args{"File": path, "Error": err.Error()}).Wrap(err)
+	}
+	defer file.Close()
+	return io.ReadAll(io.LimitReader(file, most+1))
+}

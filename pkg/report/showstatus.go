@@ -1,0 +1,245 @@
+package report
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"lab/pkg/term/text"
+)
+
+// typeOrder is the order in which types are shown, that of make-before-break
+// (Envoy docs, api-docs/xds_protocol, "Eventual consistency considerations").
+var typeOrder = []string{"CDS", "EDS", "LDS", "RDS", "SDS"}
+
+// none stands in a table where there is no version.
+const none = "–"
+
+// ShowStatus is the screen of `lab status`.
+func ShowStatus(st Status, s Style) string {
+	var b strings.Builder
+	b.WriteString(s.statusTitle(st))
+	b.WriteString(s.statusParts(st))
+	b.WriteString("\n" + s.statusTypes(st.Types))
+	for _, block := range []string{s.statusTrouble(st), s.statusTraffic(st.Traffic), s.statusUpstreams(st.Upstreams)} {
+		if block != "" {
+			b.WriteString("\n" + block)
+		}
+	}
+	return b.String()
+}
+
+func (s Style) statusTitle(st Status) string {
+	number := 1 + slices.IndexFunc(st.Steps, func(x StepStatus) bool { return x.ID == st.Step })
+	left := s.t("report.status.title", args{"Name": st.Lab, "Number": number, "Of": len(st.Steps)})
+	up := s.t("report.status.up", args{"Duration": s.duration(seconds(st.UptimeSeconds))})
+	return text.Ends(s.Paint.Bold(left), s.Paint.Dim(up), s.Width) + "\n"
+}
+
+func (s Style) statusParts(st Status) string {
+	e, cp := st.Envoy, st.ControlPlane
+	down := map[string]bool{}
+	for _, d := range st.Down {
+		down[d.Part] = true
+	}
+	envoy := s.t("report.status.envoy", args{"Version": e.Version, "Runtime": e.Runtime, "Epoch": e.Epoch, "State": envoyState(e)})
+	var addrs []string
+	for _, name := range slices.Sorted(maps.Keys(e.Listeners)) {
+		addrs = append(addrs, e.Listeners[name])
+	}
+	control := s.t("report.status.control-plane", args{"Pid": cp.Pid, "Address": cp.Address})
+	link := s.t("report.status.not-connected", nil)
+	if cp.Connected && cp.Since != nil {
+		link = s.t("report.status.connected-since", args{"Time": s.clock(*cp.Since)})
+	} else if cp.Connected {
+		link = s.t("report.status.connected", nil)
+	}
+	if down["envoy"] {
+		envoy, addrs = s.Paint.Bad(s.t("report.status.down", nil)), nil
+	}
+	if down["control-plane"] {
+		control, link = s.Paint.Bad(s.t("report.status.down", nil)), ""
+	}
+	rows := text.Columns([][]string{
+		{s.t("report.part.envoy", nil), envoy, strings.Join(addrs, " ")},
+		{s.t("report.part.control-plane", nil), control, link},
+	}, 2, nil)
+	out := strings.Join(rows, "\n") + "\n"
+	if st.Page != "" {
+		out += s.wrap(s.t("report.status.page", args{"URL": st.Page}), 0)
+	}
+	return out
+}
+
+func envoyState(e EnvoyStatus) string {
+	if e.State == "" && e.Ready {
+		return "LIVE"
+	}
+	return e.State
+}
+
+// statusTypes is the table of versions. The column of withheld versions stands
+// there only when one is withheld.
+func (s Style) statusTypes(types map[string]TypeState) string {
+	head := []string{"", s.t("report.status.sent", nil), s.t("report.status.acked", nil), s.t("report.status.nacked", nil)}
+	withheld := false
+	for _, t := range types {
+		withheld = withheld || t.Withheld != ""
+	}
+	if withheld {
+		head = append(head, s.t("report.status.withheld", nil))
+	}
+	rows := [][]string{append(head, s.t("report.status.in-effect", nil))}
+	for _, name := range orderedTypes(types) {
+		t := types[name]
+		row := []string{text.CleanLine(name), version(t.Sent), version(t.Acked), version(t.Nacked)}
+		if t.Nacked != "" && t.Nacked == t.Sent {
+			row[3] = s.Paint.Bad(row[3])
+		}
+		if withheld {
+			row = append(row, version(t.Withheld))
+		}
+		rows = append(rows, append(row, version(t.InEffect)))
+	}
+	return strings.Join(text.Columns(rows, 3, map[int]bool{1: true, 2: true, 3: true, 4: true, 5: true}), "\n") + "\n"
+}
+
+// version is a version for a table cell: whatever a learner gave as
+// version_info, on one line and short.
+func version(v string) string {
+	if v == "" {
+		return none
+	}
+	return text.Cut(text.CleanLine(v), 12)
+}
+
+func orderedTypes[V any](types map[string]V) []string {
+	out := slices.Sorted(maps.Keys(types))
+	rank := func(t string) int {
+		if i := slices.Index(typeOrder, t); i >= 0 {
+			return i
+		}
+		return len(typeOrder)
+	}
+	slices.SortStableFunc(out, func(a, b string) int { return rank(a) - rank(b) })
+	return out
+}
+
+// statusTrouble is what needs a person, the part that is down first.
+func (s Style) statusTrouble(st Status) string {
+	var b strings.Builder
+	for _, d := range st.Down {
+		b.WriteString(s.statusDown(d))
+	}
+	if r := st.Refused; r != nil {
+		a := args{"File": r.File, "Line": r.Line, "Count": r.Problems, "Version": r.InForce}
+		b.WriteString(s.marked(text.Fail, s.t("report.status.refused", a)))
+		b.WriteString(s.wrap(s.t(pick(r.InForce == "", "report.status.refused-nothing", "report.status.refused-kept"), a), 2))
+	}
+	for _, r := range st.Rejected {
+		b.WriteString(s.rejection(r))
+	}
+	for _, w := range st.Withheld {
+		b.WriteString(s.marked(text.Open, s.t(withheldID(w.Reason), args{"Type": w.Type, "Version": w.Version, "Names": w.Names, "Reason": w.Reason})))
+	}
+	for _, w := range st.Warming {
+		b.WriteString(s.marked(text.Open, s.t("report.status.warming",
+			args{"Type": w.Type, "Name": w.Name, "Duration": s.duration(seconds(w.Seconds)), "For": w.For})))
+	}
+	return b.String()
+}
+
+// rejection is the line that must not be missed: who refused what, where it
+// stands in the file, and what still serves.
+func (s Style) rejection(r Rejection) string {
+	a := args{"Type": r.Type, "Version": r.Version, "Nonce": r.Nonce, "Resource": r.Resource,
+		"File": r.File, "Line": r.Line, "InEffect": r.InEffect, "Error": text.Cut(text.CleanLine(r.Error), maxError)}
+	line := s.t("report.status.rejected", a)
+	out := text.Wrap(s.Paint.Bad(line), s.Width, s.Paint.Mark(text.Fail)+" ", "  ") + "\n"
+	if r.Source != "" {
+		bar := text.PadLeft(strconv.Itoa(r.Line), gutter) + " | "
+		out += s.Paint.Dim(bar) + text.Cut(text.Clean(strings.TrimRight(r.Source, "\r\n")), s.Width-len(bar)) + "\n"
+	}
+	if r.Error != "" {
+		out += s.dim(s.t("report.says", a), 2)
+	}
+	return out + s.wrap(s.t(pick(r.InEffect == "", "report.status.rejected-first", "report.status.rejected-kept"), a), 2)
+}
+
+// maxError bounds how much of an error_detail is shown, in cells: Envoy may put
+// a whole resource into it. `lab journal --raw` has all of it.
+const maxError = 300
+
+func (s Style) statusDown(d Down) string {
+	a := args{"Name": d.Name, "Exit": d.Exit, "Signal": d.Signal, "By": d.By, "Command": d.Command}
+	out := s.marked(text.Fail, s.t("report.status.down."+d.Part, a))
+	if d.Part == "control-plane" || d.Part == "envoy" {
+		out += s.wrap(s.t("report.status.meaning."+d.Part, a), 2)
+	}
+	return out + s.wrap(s.t("report.status.back", a), 2)
+}
+
+func (s Style) statusTraffic(t *Traffic) string {
+	if t == nil || t.Seconds <= 0 {
+		return ""
+	}
+	a := args{"Rate": rate(float64(t.Sent) / t.Seconds), "Failed": t.Failed, "Count": t.Sent, "Seconds": fmt.Sprintf("%.0f", t.Seconds)}
+	switch {
+	case t.Sent == 0:
+		return s.marked(text.Open, s.t("report.status.traffic-none", a))
+	case t.Failed > 0:
+		return s.marked(text.Fail, s.t("report.status.traffic-failing", a))
+	}
+	return s.marked(text.Pass, s.t("report.status.traffic-ok", a))
+}
+
+func (s Style) statusUpstreams(ups []UpstreamStatus) string {
+	var parts []string
+	for _, u := range ups {
+		a := args{"Name": u.Name, "Fault": u.Fault, "Rate": rate(u.Rate)}
+		id := "report.status.upstream.serves"
+		switch {
+		case u.Ejected && u.BackIn != nil:
+			id, a["Seconds"] = "report.status.upstream.back-in", fmt.Sprintf("%.1f", *u.BackIn)
+		case u.Ejected:
+			id = "report.status.upstream.ejected"
+		}
+		// A name and its state stay on one line.
+		parts = append(parts, strings.ReplaceAll(s.t(id, a), " ", "\u00a0"))
+	}
+	return strings.ReplaceAll(s.wrap(strings.Join(parts, " · "), 0), "\u00a0", " ")
+}
+
+func pick(cond bool, yes, no string) string {
+	if cond {
+		return yes
+	}
+	return no
+}
+
+func rate(r float64) string {
+	if r >= 10 || r == 0 {
+		return fmt.Sprintf("%.0f", r)
+	}
+	return strings.TrimSuffix(fmt.Sprintf("%.1f", r), ".0")
+}
+
+func seconds(f float64) time.Duration { return time.Duration(f * float64(time.Second)) }
+
+// duration is a length of time for a person: 0.4 s, 12 s, 3 m 10 s, 2 h 5 m.
+func (s Style) duration(d time.Duration) string {
+	d = max(d, 0)
+	a := args{"H": int(d.Hours()), "M": int(d.Minutes()) % 60, "S": int(d.Seconds()) % 60, "Short": fmt.Sprintf("%.1f", d.Seconds())}
+	switch {
+	case d < 10*time.Second:
+		return s.t("report.duration.short", a)
+	case d < time.Minute:
+		return s.t("report.duration.s", a)
+	case d < time.Hour:
+		return s.t("report.duration.ms", a)
+	}
+	return s.t("report.duration.hm", a)
+}

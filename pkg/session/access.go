@@ -1,0 +1,91 @@
+package session
+
+import (
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+const sigTerm = syscall.SIGTERM
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+func (s *Session) controlPlane() *controlPlane {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.cp
+}
+
+func (s *Session) setControlPlane(c *controlPlane) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cp = c
+}
+
+func (s *Session) envoy() *envoyPart {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ev
+}
+
+func (s *Session) setEnvoy(e *envoyPart) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ev = e
+}
+
+// expectEnd remembers that lab itself is about to end a process.
+func (s *Session) expectEnd(pid int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.expected[pid] = true
+}
+
+func (s *Session) wasExpected(pid int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer delete(s.expected, pid)
+	return s.expected[pid]
+}
+
+// rememberPids keeps who runs for the next command, in case this process is
+// killed.
+func (s *Session) rememberPids() {
+	pids := map[string]Pid{roleSession: pidOf(os.Getpid())}
+	if c := s.controlPlane(); c.alive() {
+		pids[roleControlPlane] = pidOf(c.cmd.Process.Pid)
+	}
+	if e := s.envoy(); e.alive() {
+		pids[roleEnvoy] = pidOf(e.proc.Pid())
+	}
+	s.run.Pids = pids
+}
+
+func pidOf(pid int) Pid { return Pid{Pid: pid, Start: startTime(pid)} }
+
+// startTime is when the kernel started a process, in its own ticks ("" where
+// it is gone or the system does not show it): field 22 of proc(5) stat.
+func startTime(pid int) string {
+	raw, err := os.ReadFile("/proc/" + itoa(pid) + "/stat")
+	if err != nil {
+		return ""
+	}
+	_, rest, ok := strings.Cut(string(raw), ") ")
+	fields := strings.Fields(rest)
+	if !ok || len(fields) < 20 {
+		return ""
+	}
+	return fields[19]
+}
+
+// Running tells whether the process that was remembered still runs.
+func (p Pid) Running() bool {
+	return p.Pid > 0 && p.Start != "" && startTime(p.Pid) == p.Start
+}
+
+const sigKill = syscall.SIGKILL
+
+func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

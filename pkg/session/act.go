@@ -1,0 +1,73 @@
+package session
+
+import (
+	"context"
+	"errors"
+
+	"lab/pkg/journal"
+	"lab/pkg/problem"
+	"lab/upstreams"
+)
+
+// part does something to the control plane or to Envoy, as a learner asked.
+func (s *Session) part(ctx context.Context, in PartCall) (Nothing, error) {
+	s.moving.Lock()
+	defer s.moving.Unlock()
+	name := in.Part + " " + in.Action
+	s.emit(journal.Event{Source: journal.Learner, Kind: journal.KindCommand, Command: &journal.Command{Name: name}})
+	defer func() {
+		s.rememberPids()
+		_ = s.folder.Save(s.run) // a folder that is gone is told by status
+	}()
+	switch name {
+	case "control-plane stop", "control-plane kill":
+		sig := sigTerm
+		if in.Action == "kill" {
+			sig = sigKill
+		}
+		if !s.stopControlPlane(sig) {
+			return Nothing{}, problem.New("session.part-down", problem.Args{"Part": in.Part})
+		}
+		return Nothing{}, nil
+	case "control-plane start":
+		if s.controlPlane().alive() {
+			return Nothing{}, problem.New("session.part-up", problem.Args{"Part": in.Part})
+		}
+		return Nothing{}, s.startControlPlane(ctx)
+	case "control-plane restart":
+		s.stopControlPlane(sigTerm)
+		return Nothing{}, s.startControlPlane(ctx)
+	case "envoy restart":
+		return Nothing{}, s.restartEnvoy(ctx)
+	}
+	return Nothing{}, problem.New("session.action", problem.Args{"Name": name}).WithExit(problem.Usage)
+}
+
+// restartEnvoy is the cold restart: the old one ends, then epoch 0 starts.
+func (s *Session) restartEnvoy(ctx context.Context) error {
+	s.stopEnvoy()
+	return s.coldStart(ctx)
+}
+
+// fault sets the fault of one upstream, or of all.
+func (s *Session) fault(_ context.Context, in FaultCall) (Nothing, error) {
+	fault, err := upstreams.ParseFault(in.Fault)
+	if err != nil {
+		return Nothing{}, err
+	}
+	s.mu.Lock()
+	ups := s.upstreams
+	s.mu.Unlock()
+	if in.Upstream != "" && ups[in.Upstream] == nil {
+		return Nothing{}, noSuch("session.no-upstream", in.Upstream, sorted(ups))
+	}
+	s.emit(journal.Event{Source: journal.Learner, Kind: journal.KindCommand, Command: &journal.Command{
+		Name: "upstream set", Args: map[string]string{"upstream": in.Upstream, "fault": in.Fault}}})
+	var errs []error
+	for name, u := range ups {
+		if in.Upstream == "" || in.Upstream == name {
+			errs = append(errs, u.SetFault(fault))
+		}
+	}
+	return Nothing{}, errors.Join(errs...)
+}

@@ -1,0 +1,214 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"lab/checks"
+	"lab/pkg/control"
+	"lab/pkg/journal"
+	"lab/pkg/problem"
+	"lab/pkg/report"
+)
+
+// The calls of the control socket; each has its method on Client. Lang is the
+// language of the texts in the answer.
+type (
+	// Ask is a call that needs nothing but a language.
+	Ask struct {
+		Lang string `json:"lang"`
+	}
+	// CheckCall grades the current step. Wait bounds how long it may wait for
+	// what is still under way, after the last event; 0 is the default.
+	CheckCall struct {
+		Lang string        `json:"lang"`
+		Wait time.Duration `json:"wait"`
+	}
+	// MoveCall is next, goto, skip, reset, solution or open (the last one for
+	// proofs: it opens a step without building its start).
+	MoveCall struct {
+		Lang string `json:"lang"`
+		Move string `json:"move"`
+		Step string `json:"step"`
+	}
+	// AnswerCall answers one question of the current step.
+	AnswerCall struct {
+		Lang     string `json:"lang"`
+		Question string `json:"question"`
+		Value    string `json:"value"`
+	}
+	// PartCall is an action on the control plane or on Envoy.
+	PartCall struct {
+		Part   string `json:"part"`
+		Action string `json:"action"`
+	}
+	// FaultCall sets the fault of an upstream; "ok" clears it.
+	FaultCall struct {
+		Upstream string `json:"upstream"`
+		Fault    string `json:"fault"`
+	}
+	// EvalCall evaluates an expression over the evidence, for proofs.
+	EvalCall struct {
+		Expr string        `json:"expr"`
+		Wait time.Duration `json:"wait"` // for a bool: until it holds, at most so long
+	}
+	// Nothing is an empty answer.
+	Nothing struct{}
+)
+
+func (s *Session) serveCalls(l net.Listener) *http.Server {
+	mux := http.NewServeMux()
+	control.Handle(mux, "/status", func(ctx context.Context, in Ask) (report.Status, error) { return s.status(ctx, in.Lang) })
+	control.Handle(mux, "/check", s.check)
+	control.Handle(mux, "/why", s.why)
+	control.Handle(mux, "/hint", s.hint)
+	control.Handle(mux, "/step", s.stepText)
+	control.Handle(mux, "/move", s.move)
+	control.Handle(mux, "/questions", s.questions)
+	control.Handle(mux, "/answer", s.answer)
+	control.Handle(mux, "/part", s.part)
+	control.Handle(mux, "/fault", s.fault)
+	control.Handle(mux, "/resume", func(ctx context.Context, _ Ask) (Nothing, error) { return Nothing{}, s.resume(ctx) })
+	control.Handle(mux, "/eval", s.eval)
+	control.Handle(mux, "/stop", func(context.Context, Ask) (Nothing, error) { s.stop(); return Nothing{}, nil })
+	mux.HandleFunc("POST /follow", s.follow)
+	srv := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+	go func() { _ = srv.Serve(l) }() // ends with Close
+	return srv
+}
+
+// follow streams events as they are stored. A reader that stalls is dropped:
+// the journal file has everything.
+func (s *Session) follow(w http.ResponseWriter, r *http.Request) {
+	events := make(chan journal.Event, 1024)
+	full := make(chan struct{})
+	var once sync.Once
+	cancel := s.journal.Subscribe(func(e journal.Event) {
+		select {
+		case events <- e:
+		default:
+			once.Do(func() { close(full) })
+		}
+	})
+	defer cancel()
+	enc := json.NewEncoder(w)
+	flush := http.NewResponseController(w)
+	_ = flush.Flush()
+	for {
+		select {
+		case e := <-events:
+			if enc.Encode(e) != nil || flush.Flush() != nil {
+				return
+			}
+		case <-full:
+			return
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+// Client makes the calls of one run. Each method gives a *problem.Problem
+// where the session refuses, and session.dead where nobody answers.
+type Client struct{ folder Folder }
+
+// NewClient is for the run in f.
+func NewClient(f Folder) *Client { return &Client{f} }
+
+func call[In, Out any](ctx context.Context, c *Client, path string, in In) (Out, error) {
+	run, err := c.folder.Load()
+	if err != nil {
+		var none Out
+		return none, err
+	}
+	out, err := control.Call[In, Out](ctx, run.Socket, path, in)
+	return out, c.explain(run, err)
+}
+
+// Status is what every part does.
+func (c *Client) Status(ctx context.Context, lang string) (report.Status, error) {
+	return call[Ask, report.Status](ctx, c, "/status", Ask{lang})
+}
+
+// Check grades the current step.
+func (c *Client) Check(ctx context.Context, in CheckCall) (checks.Report, error) {
+	return call[CheckCall, checks.Report](ctx, c, "/check", in)
+}
+
+// Why is the last grading of the current step.
+func (c *Client) Why(ctx context.Context, lang string) (checks.Report, error) {
+	return call[Ask, checks.Report](ctx, c, "/why", Ask{lang})
+}
+
+// Hint takes the next hint of the current step.
+func (c *Client) Hint(ctx context.Context, lang string) (Hint, error) {
+	return call[Ask, Hint](ctx, c, "/hint", Ask{lang})
+}
+
+// Step is the text of the current step.
+func (c *Client) Step(ctx context.Context, lang string) (Step, error) {
+	return call[Ask, Step](ctx, c, "/step", Ask{lang})
+}
+
+// Move goes to another step, or begins one again.
+func (c *Client) Move(ctx context.Context, in MoveCall) (Moved, error) {
+	return call[MoveCall, Moved](ctx, c, "/move", in)
+}
+
+// Questions are those of the current step.
+func (c *Client) Questions(ctx context.Context, lang string) ([]Question, error) {
+	return call[Ask, []Question](ctx, c, "/questions", Ask{lang})
+}
+
+// Answer answers a question.
+func (c *Client) Answer(ctx context.Context, in AnswerCall) (Question, error) {
+	return call[AnswerCall, Question](ctx, c, "/answer", in)
+}
+
+// Part acts on the control plane or on Envoy.
+func (c *Client) Part(ctx context.Context, in PartCall) error {
+	_, err := call[PartCall, Nothing](ctx, c, "/part", in)
+	return err
+}
+
+// Fault sets the fault of an upstream.
+func (c *Client) Fault(ctx context.Context, in FaultCall) error {
+	_, err := call[FaultCall, Nothing](ctx, c, "/fault", in)
+	return err
+}
+
+// Resume brings back the parts that are down.
+func (c *Client) Resume(ctx context.Context) error {
+	_, err := call[Ask, Nothing](ctx, c, "/resume", Ask{})
+	return err
+}
+
+// Eval evaluates an expression over the run's evidence.
+func (c *Client) Eval(ctx context.Context, in EvalCall) (any, error) {
+	return call[EvalCall, any](ctx, c, "/eval", in)
+}
+
+// Follow gives each event to fn from now on until ctx ends.
+func (c *Client) Follow(ctx context.Context, fn func([]byte) error) error {
+	run, err := c.folder.Load()
+	if err != nil {
+		return err
+	}
+	return c.explain(run, control.Stream(ctx, run.Socket, "/follow", Nothing{}, fn))
+}
+
+// Moved is where a move led.
+type Moved struct {
+	Step  Step   `json:"step"`
+	Kept  string `json:"kept,omitempty"`  // where the earlier snapshot.yaml is kept
+	Shown string `json:"shown,omitempty"` // a solution, in Markdown
+}
+
+// noSuch is a usage error that lists what there is.
+func noSuch(code, name string, have []string) error {
+	return problem.New(code, problem.Args{"Name": name, "Have": have}).WithExit(problem.Usage)
+}

@@ -1,0 +1,234 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"lab/envoy"
+	"lab/envoy/admin"
+	"lab/pkg/child"
+	"lab/pkg/journal"
+	"lab/pkg/problem"
+)
+
+// The roles of processes in the journal.
+const (
+	roleSession      = "session"
+	roleControlPlane = "control-plane"
+	roleEnvoy        = "envoy"
+)
+
+// readyWithin bounds how long a part may take to come up. Envoy's own limit
+// for first Clusters and Listeners is 15 s each.
+const readyWithin = 35 * time.Second
+
+// controlPlane is the child that serves ADS.
+type controlPlane struct {
+	cmd  *exec.Cmd
+	done chan struct{} // closed when it has ended and its last event is stored
+}
+
+func (c *controlPlane) alive() bool {
+	if c == nil {
+		return false
+	}
+	select {
+	case <-c.done:
+		return false
+	default:
+		return true
+	}
+}
+
+// startControlPlane starts it and waits until it listens. Its events come
+// through a pipe; what it wrote before it was killed is still read.
+func (s *Session) startControlPlane(ctx context.Context) error {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	log, err := os.OpenFile(s.folder.Log(roleControlPlane), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return writeProblem(s.folder.Log(roleControlPlane), err)
+	}
+	defer log.Close()
+	addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(s.run.Ports[roleControlPlane]))
+	cmd := exec.Command(s.folder.Binary(), "control-plane", "serve",
+		"--snapshot", s.folder.Snapshot(), "--listen", addr,
+		"--state", s.folder.path("control-plane.json"),
+		"--first-version", s.params["first_version"],
+		"--order", s.run.Order, "--journal-fd", "3")
+	cmd.Dir = "/"
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.ExtraFiles = []*os.File{w}
+	err = child.Start(cmd)
+	_ = w.Close()
+	if err != nil {
+		_ = r.Close()
+		return problem.New("session.exec", problem.Args{"File": s.folder.Binary(), "Error": reason(err)}).Wrap(err)
+	}
+	c := &controlPlane{cmd: cmd, done: make(chan struct{})}
+	s.setControlPlane(c)
+	s.emit(journal.Event{Source: journal.Session, Kind: journal.KindProcess,
+		Process: &journal.Process{Role: roleControlPlane, State: "started", Pid: cmd.Process.Pid}})
+	s.background.Go(func() {
+		_ = journal.Forward(r, s.journal) // it ends with the process that writes
+		_ = r.Close()
+		_ = cmd.Wait()
+		s.ended(roleControlPlane, cmd.Process.Pid, 0, exitOf(cmd.ProcessState), tail(s.folder.Log(roleControlPlane), 5))
+		close(c.done)
+	})
+	ctx, cancel := context.WithTimeout(ctx, readyWithin)
+	defer cancel()
+	if s.await(ctx, c.done, func() bool { return s.readyPids[cmd.Process.Pid] }) {
+		return nil
+	}
+	if ctx.Err() != nil {
+		_ = cmd.Process.Kill()
+	}
+	return problem.New("session.control-plane", problem.Args{"Address": addr,
+		"Log": s.folder.Log(roleControlPlane), "Tail": tail(s.folder.Log(roleControlPlane), 8)})
+}
+
+// stopControlPlane ends it with the signal and waits for its end.
+func (s *Session) stopControlPlane(sig syscall.Signal) bool {
+	c := s.controlPlane()
+	if !c.alive() {
+		return false
+	}
+	s.expectEnd(c.cmd.Process.Pid)
+	_ = c.cmd.Process.Signal(sig)
+	timer := time.NewTimer(5 * time.Second)
+	defer timer.Stop()
+	select {
+	case <-c.done:
+	case <-timer.C:
+		_ = c.cmd.Process.Kill()
+		<-c.done
+	}
+	return true
+}
+
+// envoyPart is the Envoy that serves, with what watches it.
+type envoyPart struct {
+	proc        envoy.Process
+	stopSampler context.CancelFunc
+	sampler     *admin.Sampler
+}
+
+func (e *envoyPart) alive() bool {
+	if e == nil {
+		return false
+	}
+	select {
+	case <-e.proc.Done():
+		return false
+	default:
+		return true
+	}
+}
+
+// startEnvoy starts epoch 0 and waits until it is LIVE.
+func (s *Session) startEnvoy(ctx context.Context) error {
+	runner := s.runner()
+	p, err := runner.Start(0)
+	if err != nil {
+		return err
+	}
+	s.emit(journal.Event{Source: journal.Session, Kind: journal.KindProcess,
+		Process: &journal.Process{Role: roleEnvoy, State: "started", Pid: p.Pid(), Epoch: p.Epoch()}})
+	part := &envoyPart{proc: p}
+	s.setEnvoy(part)
+	s.background.Go(func() {
+		<-p.Done()
+		text := ""
+		if err := p.Problem(); err != nil && p.Exit().Code > 0 {
+			text = err.Error()
+		}
+		s.ended(roleEnvoy, p.Pid(), p.Epoch(), p.Exit(), text)
+	})
+	ctx, cancel := context.WithTimeout(ctx, readyWithin)
+	defer cancel()
+	if err := p.WaitAdmin(ctx); err != nil {
+		return err
+	}
+	s.startSampler(part)
+	if err := p.WaitReady(ctx); err != nil {
+		return err
+	}
+	s.emit(journal.Event{Source: journal.Session, Kind: journal.KindProcess,
+		Process: &journal.Process{Role: roleEnvoy, State: "ready", Pid: p.Pid(), Epoch: p.Epoch()}})
+	return nil
+}
+
+func (s *Session) runner() *envoy.Native {
+	return &envoy.Native{
+		Binary: s.run.Envoy.Path, Bootstrap: s.folder.path("bootstrap.json"), BaseID: int(s.run.BaseID),
+		Dir: s.folder.path(""), LogDir: s.folder.path("log"),
+		DrainTime: 2 * time.Second, ParentShutdown: 4 * time.Second, Spawn: child.Start,
+	}
+}
+
+// stopEnvoy ends it and removes what it leaves in shared memory.
+func (s *Session) stopEnvoy() bool {
+	part := s.envoy()
+	if part.alive() {
+		s.expectEnd(part.proc.Pid())
+		envoy.Stop(part.proc, 5*time.Second)
+	}
+	if part == nil {
+		return false
+	}
+	if part.stopSampler != nil {
+		part.stopSampler()
+	}
+	if err := s.runner().Clean(); err != nil {
+		s.note("shared-memory", map[string]string{"error": err.Error()})
+	}
+	return true
+}
+
+// ended journals the end of a child, and whether lab ended it on purpose.
+func (s *Session) ended(role string, pid, epoch int, exit envoy.Exit, text string) {
+	by := ""
+	if s.wasExpected(pid) {
+		by, text = "lab", ""
+	}
+	s.emit(journal.Event{Source: journal.Session, Kind: journal.KindProcess, Process: &journal.Process{
+		Role: role, State: "exited", Pid: pid, Epoch: epoch, Exit: exit.Code, Signal: exit.Signal, By: by, Text: text}})
+}
+
+func exitOf(st *os.ProcessState) envoy.Exit {
+	e := envoy.Exit{Code: st.ExitCode()}
+	if ws, ok := st.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		e.Signal = unix.SignalName(ws.Signal())
+	}
+	return e
+}
+
+// freePort gives a loopback port that is free now.
+func freePort() (int, error) {
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}
+
+// portFree refuses a port that somebody else took since the run was made.
+func portFree(name string, port int) error {
+	l, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", port))
+	if err != nil {
+		return problem.New("session.port-taken", problem.Args{"Name": name, "Port": port, "Error": reason(err)}).Wrap(err)
+	}
+	return l.Close()
+}

@@ -1,0 +1,335 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"lab/checks"
+	"lab/envoy"
+	"lab/pkg/control"
+	"lab/pkg/curriculum"
+	"lab/pkg/journal"
+	"lab/pkg/problem"
+	"lab/pkg/traffic"
+	"lab/upstreams"
+)
+
+// Session is one running lab.
+type Session struct {
+	folder  Folder
+	run     *Run
+	lab     *curriculum.Lab
+	params  map[string]string
+	now     func() time.Time
+	started time.Time
+	journal *journal.Writer
+	stop    context.CancelFunc
+
+	moving     sync.Mutex     // one check or move at a time
+	background sync.WaitGroup // goroutines that wait for children
+
+	mu        sync.Mutex // guards what follows
+	evidence  *checks.Evidence
+	steps     progress
+	view      *view
+	changed   chan struct{} // closed and replaced on each event
+	active    time.Time     // of the last event that a check may have to wait behind
+	readyPids map[int]bool
+	expected  map[int]bool // pids that lab is ending on purpose
+	cp        *controlPlane
+	ev        *envoyPart
+	upstreams map[string]*upstreams.Upstream
+	steady    *traffic.Generator
+	lastCheck *checks.Report
+	lastFile  *journal.Snapshot // the last reading of snapshot.yaml
+}
+
+// Serve is the background process of a run, from lock to stop. It writes the
+// handshake to hand and closes it.
+func Serve(ctx context.Context, f Folder, hand *os.File) error {
+	say := json.NewEncoder(hand)
+	err := serve(ctx, f, func(st Stage) { _ = say.Encode(handshake{Stage: &st}) }, func() {
+		_ = say.Encode(handshake{Ready: true})
+		_ = hand.Close()
+	})
+	if err != nil && !errors.Is(err, context.Canceled) {
+		var p *problem.Problem
+		if !errors.As(err, &p) {
+			p = problem.New("session.fault", problem.Args{"Error": err.Error(), "Log": f.Log("session")}).WithExit(problem.Fault)
+		}
+		_ = say.Encode(handshake{Problem: p}) // fails when nobody waits any more
+	}
+	return err
+}
+
+func serve(ctx context.Context, f Folder, stage func(Stage), ready func()) error {
+	lock := f.lock()
+	got, err := lock.TryLock()
+	if err != nil {
+		return writeProblem(f.path("lock"), err)
+	}
+	if !got {
+		return problem.New("session.running", problem.Args{"Dir": f.Dir})
+	}
+	defer lock.Unlock() //nolint:errcheck // the process ends
+	run, err := f.Load()
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	s, err := newSession(f, run, stop)
+	if err != nil {
+		return err
+	}
+	defer s.journal.Close() //nolint:errcheck // its error was kept by Err
+	listener, err := control.Listen(run.Socket)
+	if err != nil {
+		return writeProblem(run.Socket, err)
+	}
+	defer os.Remove(run.Socket)
+	defer s.stopParts()
+	if err := s.startParts(ctx, stage); err != nil {
+		return err
+	}
+	calls := s.serveCalls(listener)
+	defer calls.Close()
+	ready()
+	<-ctx.Done()
+	return nil
+}
+
+// newSession reads what the run already has.
+func newSession(f Folder, run *Run, stop context.CancelFunc) (*Session, error) {
+	lab, err := curriculum.Find(run.Lab)
+	if err != nil {
+		return nil, err
+	}
+	start := time.Now()
+	s := &Session{
+		folder: f, run: run, lab: lab, stop: stop, started: start,
+		now:       func() time.Time { return start.Add(time.Since(start)) }, // a clock that jumps does not move it
+		changed:   make(chan struct{}),
+		readyPids: map[int]bool{}, expected: map[int]bool{},
+		upstreams: map[string]*upstreams.Upstream{}, view: newView(),
+	}
+	s.params, err = lab.Params(run.Seed)
+	if err != nil {
+		return nil, err
+	}
+	s.evidence = checks.New()
+	s.journal, err = journal.Open(f.Journal(), s.now, s.observe)
+	if err != nil {
+		return nil, problem.New("session.journal", problem.Args{"File": f.Journal(), "Error": err.Error()}).Wrap(err)
+	}
+	s.journal.Subscribe(s.observe)
+	return s, nil
+}
+
+func (s *Session) emit(e journal.Event) { s.journal.Emit(e) }
+
+func (s *Session) note(code string, args map[string]string) {
+	s.emit(journal.Event{Source: journal.Session, Kind: journal.KindNote, Note: &journal.Note{Code: code, Args: args}})
+}
+
+// observe folds an event into what the session knows. It runs under the
+// journal's lock and returns at once.
+func (s *Session) observe(e journal.Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.evidence.Fold(e)
+	s.steps.fold(e)
+	s.view.fold(e)
+	switch e.Kind {
+	case journal.KindProcess:
+		if e.Process.State == "ready" {
+			s.readyPids[e.Process.Pid] = true
+		}
+		s.active = s.now()
+	case journal.KindSnapshotLoaded, journal.KindSnapshotRefused:
+		s.lastFile = e.Snapshot
+		s.active = s.now()
+	case journal.KindResponse, journal.KindRequest, journal.KindCommand, journal.KindAnswer, journal.KindStreamOpen:
+		s.active = s.now()
+	}
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// await waits until cond, asked under the lock after each event, holds. It
+// gives false when ctx is done or gone is closed first.
+func (s *Session) await(ctx context.Context, gone <-chan struct{}, cond func() bool) bool {
+	for {
+		s.mu.Lock()
+		ok, changed := cond(), s.changed
+		s.mu.Unlock()
+		if ok {
+			return true
+		}
+		select {
+		case <-changed:
+		case <-gone:
+			return false
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// startParts brings everything up: upstreams first, since Envoy's first
+// requests go there, then the step that the first conversation belongs to.
+func (s *Session) startParts(ctx context.Context, stage func(Stage)) error {
+	if err := s.startUpstreams(); err != nil {
+		return err
+	}
+	stage(Stage{Part: "upstreams", Args: map[string]any{"Addresses": s.run.Upstreams}})
+	if err := s.choosePorts(); err != nil {
+		return err
+	}
+	if err := s.writeStart(); err != nil {
+		return err
+	}
+	if s.journal.Seq() == 0 {
+		s.emit(s.runEvent())
+	}
+	s.emit(journal.Event{Source: journal.Session, Kind: journal.KindProcess,
+		Process: &journal.Process{Role: roleSession, State: "started", Pid: os.Getpid()}})
+	if s.currentStep() == "" {
+		s.openStep(s.lab.Steps[0].ID, "start")
+	}
+	if err := s.startControlPlane(ctx); err != nil {
+		return err
+	}
+	stage(Stage{Part: "control-plane", Args: map[string]any{"Port": s.run.Ports[roleControlPlane], "File": s.folder.Snapshot()}})
+	begun := time.Now()
+	if err := s.coldStart(ctx); err != nil {
+		return err
+	}
+	stage(Stage{Part: "envoy", Args: map[string]any{"Port": s.run.Ports["http"]}})
+	s.startTraffic(ctx)
+	if err := s.folder.Save(s.run); err != nil {
+		return err
+	}
+	stage(Stage{Part: "serving", Args: map[string]any{"Seconds": time.Since(begun).Seconds()}})
+	return nil
+}
+
+// coldStart starts epoch 0 and, where the file is good, waits until Envoy has
+// what it says.
+func (s *Session) coldStart(ctx context.Context) error {
+	boot, err := envoy.Bootstrap(envoy.BootstrapConfig{
+		NodeID: "lab-" + s.run.ID, NodeCluster: "lab", ADS: s.run.ADS,
+		ControlPlane: net.JoinHostPort("127.0.0.1", itoa(s.run.Ports[roleControlPlane])),
+	})
+	if err != nil {
+		return err
+	}
+	if err := writeFile(s.folder.path("bootstrap.json"), boot); err != nil {
+		return err
+	}
+	if err := s.startEnvoy(ctx); err != nil {
+		return err
+	}
+	s.rememberPids()
+	return nil
+}
+
+func (s *Session) startUpstreams() error {
+	if s.run.Upstreams == nil {
+		s.run.Upstreams = map[string]string{}
+	}
+	for _, u := range s.lab.Upstreams {
+		addr := s.run.Upstreams[u.Name]
+		if addr == "" {
+			addr = "127.0.0.1:0"
+		}
+		up, err := upstreams.Start(upstreams.Config{Name: u.Name, Addr: addr, Sink: s.journal, Now: s.now})
+		if err != nil {
+			return err
+		}
+		s.mu.Lock()
+		s.upstreams[u.Name] = up
+		s.mu.Unlock()
+		s.run.Upstreams[u.Name] = up.Addr()
+	}
+	return nil
+}
+
+// choosePorts keeps the ports of an earlier start: the learner's file and
+// Envoy's bootstrap name them.
+func (s *Session) choosePorts() error {
+	if s.run.Ports == nil {
+		s.run.Ports = map[string]int{}
+	}
+	for _, name := range append([]string{roleControlPlane}, s.lab.Listeners...) {
+		if p := s.run.Ports[name]; p != 0 {
+			if err := portFree(name, p); err != nil {
+				return err
+			}
+			continue
+		}
+		p, err := freePort()
+		if err != nil {
+			return err
+		}
+		s.run.Ports[name] = p
+	}
+	if s.run.BaseID == 0 {
+		id, err := envoy.PickBaseID(rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))) //nolint:gosec // no secret
+		if err != nil {
+			return err
+		}
+		s.run.BaseID = uint32(id) //nolint:gosec // below 400,000,000
+	}
+	return s.folder.Save(s.run) // before anything with a pid or a base id starts
+}
+
+// writeStart gives the learner the file of the first step, where there is none.
+func (s *Session) writeStart() error {
+	if _, err := os.Stat(s.folder.Snapshot()); err == nil {
+		return nil
+	}
+	text, err := s.renderSnapshot()
+	if err != nil {
+		return err
+	}
+	return writeFile(s.folder.Snapshot(), []byte(text))
+}
+
+func (s *Session) startTraffic(ctx context.Context) {
+	s.steady = traffic.Steady(traffic.Config{
+		Name: "steady", Rate: s.lab.Traffic.Rate, Timeout: 2 * time.Second, Sink: s.journal, Now: s.now,
+		URL: func() string {
+			return "http://127.0.0.1:" + itoa(s.run.Ports["http"]) + filepath.ToSlash(s.lab.Traffic.Path)
+		},
+	})
+	s.steady.Start(ctx)
+}
+
+// stopParts ends everything, Envoy first so that nothing fails on the way, and
+// leaves no process, port or shared memory.
+func (s *Session) stopParts() {
+	if s.steady != nil {
+		s.steady.Stop()
+	}
+	s.stopEnvoy()
+	s.stopControlPlane(sigTerm)
+	s.mu.Lock()
+	ups := s.upstreams
+	s.mu.Unlock()
+	for _, u := range ups {
+		_ = u.Close()
+	}
+	s.background.Wait()
+	s.emit(journal.Event{Source: journal.Session, Kind: journal.KindProcess,
+		Process: &journal.Process{Role: roleSession, State: "exited", Pid: os.Getpid(), By: "lab"}})
+	s.run.Pids = nil
+	_ = s.folder.Save(s.run) // the folder may be gone
+}
