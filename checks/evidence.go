@@ -40,8 +40,9 @@ type opened struct {
 	streams   []*Stream
 	commands  []*Command
 	answers   map[string]answer
-	acts      []act
+	acts      []int64 // events that the learner, or the end of a part, caused
 	traffic   traffic
+	times     clock
 }
 
 type answer struct {
@@ -49,18 +50,12 @@ type answer struct {
 	value string
 }
 
-// act is an event that the learner, or a part that ended, caused.
-type act struct {
-	event int64
-	time  time.Time
-}
-
 // New gives evidence of nothing.
 func New() *Evidence {
 	return &Evidence{
 		bodies: map[string]map[string]any{}, lines: map[string]int{},
 		streams: map[streamKey]*stream{}, latest: map[*Process]*envoyState{},
-		step: opened{answers: map[string]answer{}},
+		step: opened{answers: map[string]answer{}, times: newClock()},
 	}
 }
 
@@ -100,6 +95,7 @@ func (ev *Evidence) Fold(e journal.Event) {
 	case e.Kind == journal.KindAnswer && e.Answer != nil && e.Answer.Step == ev.step.ID:
 		ev.step.answers[e.Answer.Question] = answer{e.Seq, e.Answer.Value}
 	}
+	ev.step.times.fold(e)
 	if marksTime(e.Kind) {
 		ev.step.traffic.mark()
 	}
@@ -123,7 +119,7 @@ func (ev *Evidence) Loaded() string { return ev.loaded }
 func (ev *Evidence) Run() *journal.Run { return ev.run }
 
 func (ev *Evidence) act(e journal.Event) {
-	ev.step.acts = append(ev.step.acts, act{e.Seq, e.Time})
+	ev.step.acts = append(ev.step.acts, e.Seq)
 }
 
 // foldStep opens a window and forgets the details of the one before.
@@ -134,7 +130,7 @@ func (ev *Evidence) foldStep(e journal.Event) {
 	last := ev.step.traffic.last
 	ev.step = opened{
 		Opening: Opening{Event: e.Seq, Time: e.Time, ID: e.Step.ID, Why: e.Step.Why},
-		answers: map[string]answer{},
+		answers: map[string]answer{}, times: newClock(),
 	}
 	ev.step.traffic.last = last
 	alive := ev.processes[:0:0]
@@ -154,6 +150,19 @@ func (ev *Evidence) foldStep(e journal.Event) {
 	for _, st := range ev.latest {
 		st.forget()
 	}
+}
+
+// timeOf gives the time of an event of this step, false for another one.
+func (ev *Evidence) timeOf(event int64) (time.Time, bool) {
+	if t, ok := ev.step.times.of[event]; ok {
+		return t, true
+	}
+	for _, w := range ev.step.traffic.windows {
+		if event == w.first || event == w.event || event == w.failedEvent {
+			return w.to, true
+		}
+	}
+	return time.Time{}, false
 }
 
 // marksTime tells whether an expression may take an event of this kind as the

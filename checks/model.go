@@ -21,7 +21,7 @@ type Response struct {
 	Type      string      `cel:"type"`
 	Version   string      `cel:"version"`
 	Nonce     string      `cel:"nonce"`
-	Stream    int64       `cel:"stream"`
+	Stream    int64       `cel:"stream"` // event of the stream's opening
 	Resources []*Resource `cel:"resources"`
 	Envoy     *Process    `cel:"envoy"` // the Envoy at the other end of the stream
 
@@ -39,7 +39,6 @@ type Response struct {
 	RejectedBefore string `cel:"rejected_before"` // version of the response before, where that was rejected
 
 	before holdings
-	stream *stream
 }
 
 // Request is a DiscoveryRequest.
@@ -50,8 +49,8 @@ type Request struct {
 	Version string    `cel:"version"`
 	Nonce   string    `cel:"nonce"`
 	Names   []string  `cel:"names"`
-	Class   string    `cel:"class"` // journal.Subscribe, ...
-	Stream  int64     `cel:"stream"`
+	Class   string    `cel:"class"`  // journal.Subscribe, ...
+	Stream  int64     `cel:"stream"` // event of the stream's opening
 	HasNode bool      `cel:"has_node"`
 	Error   bool      `cel:"error"` // error_detail is there
 }
@@ -60,7 +59,6 @@ type Request struct {
 type Stream struct {
 	Event  int64     `cel:"event"` // when it opened
 	Time   time.Time `cel:"time"`
-	ID     int64     `cel:"id"`
 	Open   bool      `cel:"open"`
 	Closed int64     `cel:"closed"` // event, 0 while open or where the control plane died
 	Envoy  *Process  `cel:"envoy"`
@@ -127,4 +125,5 @@ type Window struct {
 	To          map[string]int `cel:"to"`           // upstream -> answers
 	FailedEvent int64          `cel:"failed_event"` // the first window with a failure, 0 none
 	Last        int64          `cel:"last"`         // the last window, 0 none
+	Lasted      time.Duration  `cel:"lasted"`       // from its beginning to the last answer
 }

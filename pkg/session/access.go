@@ -1,6 +1,8 @@
 package session
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"maps"
 	"os"
 	"slices"
@@ -89,3 +91,22 @@ func (p Pid) Running() bool {
 const sigKill = syscall.SIGKILL
 
 func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+func sha(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// stepParams are the values that the current step's text names. The caller
+// holds mu.
+func (s *Session) stepParams() map[string]string {
+	step, ok := s.lab.Step(s.steps.current)
+	if !ok {
+		return map[string]string{}
+	}
+	params, err := step.Params(s.moment("lab"))
+	if err != nil {
+		return map[string]string{}
+	}
+	return params
+}

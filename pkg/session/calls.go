@@ -18,26 +18,28 @@ import (
 // The calls of the control socket; each has its method on Client. Lang is the
 // language of the texts in the answer.
 type (
-	// Ask is a call that needs nothing but a language.
+	// Ask is a call that needs nothing but whom it talks to: a language, and
+	// what a person types before a command.
 	Ask struct {
-		Lang string `json:"lang"`
+		Lang    string `json:"lang"`
+		Command string `json:"command"`
 	}
 	// CheckCall grades the current step. Wait bounds how long it may wait for
 	// what is still under way, after the last event; 0 is the default.
 	CheckCall struct {
-		Lang string        `json:"lang"`
+		Ask
 		Wait time.Duration `json:"wait"`
 	}
 	// MoveCall is next, goto, skip, reset, solution or open (the last one for
 	// proofs: it opens a step without building its start).
 	MoveCall struct {
-		Lang string `json:"lang"`
+		Ask
 		Move string `json:"move"`
 		Step string `json:"step"`
 	}
 	// AnswerCall answers one question of the current step.
 	AnswerCall struct {
-		Lang     string `json:"lang"`
+		Ask
 		Question string `json:"question"`
 		Value    string `json:"value"`
 	}
@@ -51,10 +53,11 @@ type (
 		Upstream string `json:"upstream"`
 		Fault    string `json:"fault"`
 	}
-	// EvalCall evaluates an expression over the evidence, for proofs.
-	EvalCall struct {
+	// WaitCall waits until a condition over the evidence of the current step
+	// holds, for proofs.
+	WaitCall struct {
 		Expr string        `json:"expr"`
-		Wait time.Duration `json:"wait"` // for a bool: until it holds, at most so long
+		Wait time.Duration `json:"wait"` // until it holds, at most so long
 	}
 	// Nothing is an empty answer.
 	Nothing struct{}
@@ -62,7 +65,7 @@ type (
 
 func (s *Session) serveCalls(l net.Listener) *http.Server {
 	mux := http.NewServeMux()
-	control.Handle(mux, "/status", func(ctx context.Context, in Ask) (report.Status, error) { return s.status(ctx, in.Lang) })
+	control.Handle(mux, "/status", func(ctx context.Context, _ Ask) (report.Status, error) { return s.status(ctx) })
 	control.Handle(mux, "/check", s.check)
 	control.Handle(mux, "/why", s.why)
 	control.Handle(mux, "/hint", s.hint)
@@ -73,7 +76,7 @@ func (s *Session) serveCalls(l net.Listener) *http.Server {
 	control.Handle(mux, "/part", s.part)
 	control.Handle(mux, "/fault", s.fault)
 	control.Handle(mux, "/resume", func(ctx context.Context, _ Ask) (Nothing, error) { return Nothing{}, s.resume(ctx) })
-	control.Handle(mux, "/eval", s.eval)
+	control.Handle(mux, "/wait", s.wait)
 	control.Handle(mux, "/stop", func(context.Context, Ask) (Nothing, error) { s.stop(); return Nothing{}, nil })
 	mux.HandleFunc("POST /follow", s.follow)
 	srv := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
@@ -130,8 +133,8 @@ func call[In, Out any](ctx context.Context, c *Client, path string, in In) (Out,
 }
 
 // Status is what every part does.
-func (c *Client) Status(ctx context.Context, lang string) (report.Status, error) {
-	return call[Ask, report.Status](ctx, c, "/status", Ask{lang})
+func (c *Client) Status(ctx context.Context, in Ask) (report.Status, error) {
+	return call[Ask, report.Status](ctx, c, "/status", in)
 }
 
 // Check grades the current step.
@@ -140,18 +143,18 @@ func (c *Client) Check(ctx context.Context, in CheckCall) (checks.Report, error)
 }
 
 // Why is the last grading of the current step.
-func (c *Client) Why(ctx context.Context, lang string) (checks.Report, error) {
-	return call[Ask, checks.Report](ctx, c, "/why", Ask{lang})
+func (c *Client) Why(ctx context.Context, in Ask) (checks.Report, error) {
+	return call[Ask, checks.Report](ctx, c, "/why", in)
 }
 
 // Hint takes the next hint of the current step.
-func (c *Client) Hint(ctx context.Context, lang string) (Hint, error) {
-	return call[Ask, Hint](ctx, c, "/hint", Ask{lang})
+func (c *Client) Hint(ctx context.Context, in Ask) (Hint, error) {
+	return call[Ask, Hint](ctx, c, "/hint", in)
 }
 
 // Step is the text of the current step.
-func (c *Client) Step(ctx context.Context, lang string) (Step, error) {
-	return call[Ask, Step](ctx, c, "/step", Ask{lang})
+func (c *Client) Step(ctx context.Context, in Ask) (Step, error) {
+	return call[Ask, Step](ctx, c, "/step", in)
 }
 
 // Move goes to another step, or begins one again.
@@ -160,8 +163,8 @@ func (c *Client) Move(ctx context.Context, in MoveCall) (Moved, error) {
 }
 
 // Questions are those of the current step.
-func (c *Client) Questions(ctx context.Context, lang string) ([]Question, error) {
-	return call[Ask, []Question](ctx, c, "/questions", Ask{lang})
+func (c *Client) Questions(ctx context.Context, in Ask) ([]Question, error) {
+	return call[Ask, []Question](ctx, c, "/questions", in)
 }
 
 // Answer answers a question.
@@ -187,9 +190,9 @@ func (c *Client) Resume(ctx context.Context) error {
 	return err
 }
 
-// Eval evaluates an expression over the run's evidence.
-func (c *Client) Eval(ctx context.Context, in EvalCall) (any, error) {
-	return call[EvalCall, any](ctx, c, "/eval", in)
+// Wait tells whether a condition came to hold.
+func (c *Client) Wait(ctx context.Context, in WaitCall) (bool, error) {
+	return call[WaitCall, bool](ctx, c, "/wait", in)
 }
 
 // Follow gives each event to fn from now on until ctx ends.

@@ -232,3 +232,21 @@ func portFree(name string, port int) error {
 	}
 	return l.Close()
 }
+
+// sampleEvery is often enough to see a short ejection.
+const sampleEvery = 100 * time.Millisecond
+
+func (s *Session) startSampler(part *envoyPart) {
+	ctx, stop := context.WithCancel(context.Background())
+	part.stopSampler = stop
+	part.sampler = &admin.Sampler{Client: admin.New(part.proc.AdminAddr()), Sink: s.journal,
+		Pid: part.proc.Pid(), Epoch: part.proc.Epoch(), Interval: sampleEvery, Now: s.now}
+	s.background.Go(func() { part.sampler.Run(ctx) })
+	s.background.Go(func() { // a dead Envoy is not asked
+		select {
+		case <-part.proc.Done():
+			stop()
+		case <-ctx.Done():
+		}
+	})
+}

@@ -18,14 +18,18 @@ type progress struct {
 	current string
 	states  map[string]string // of steps that were opened; the rest is locked
 	rungs   map[string]int    // hints taken
+	answers map[string]string // "step question" -> value
 }
 
 func (p *progress) fold(e journal.Event) {
+	if p.states == nil {
+		p.states, p.rungs, p.answers = map[string]string{}, map[string]int{}, map[string]string{}
+	}
+	if e.Kind == journal.KindAnswer {
+		p.answers[e.Answer.Step+" "+e.Answer.Question] = e.Answer.Value
+	}
 	if e.Kind != journal.KindStep {
 		return
-	}
-	if p.states == nil {
-		p.states, p.rungs = map[string]string{}, map[string]int{}
 	}
 	id := e.Step.ID
 	switch e.Step.State {

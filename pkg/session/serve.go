@@ -48,7 +48,7 @@ type Session struct {
 	upstreams map[string]*upstreams.Upstream
 	steady    *traffic.Generator
 	lastCheck *checks.Report
-	lastFile  *journal.Snapshot // the last reading of snapshot.yaml
+	wantFile  string // SHA-256 of the file that a step's start wrote
 }
 
 // Serve is the background process of a run, from lock to stop. It writes the
@@ -120,10 +120,7 @@ func newSession(f Folder, run *Run, stop context.CancelFunc) (*Session, error) {
 		readyPids: map[int]bool{}, expected: map[int]bool{},
 		upstreams: map[string]*upstreams.Upstream{}, view: newView(),
 	}
-	s.params, err = lab.Params(run.Seed)
-	if err != nil {
-		return nil, err
-	}
+	s.params = lab.Params(run.Seed)
 	s.evidence = checks.New()
 	s.journal, err = journal.Open(f.Journal(), s.now, s.observe)
 	if err != nil {
@@ -154,7 +151,6 @@ func (s *Session) observe(e journal.Event) {
 		}
 		s.active = s.now()
 	case journal.KindSnapshotLoaded, journal.KindSnapshotRefused:
-		s.lastFile = e.Snapshot
 		s.active = s.now()
 	case journal.KindResponse, journal.KindRequest, journal.KindCommand, journal.KindAnswer, journal.KindStreamOpen:
 		s.active = s.now()

@@ -15,7 +15,7 @@ import (
 const adminWithin = 500 * time.Millisecond
 
 // status is what every part does now.
-func (s *Session) status(ctx context.Context, lang string) (report.Status, error) {
+func (s *Session) status(ctx context.Context) (report.Status, error) {
 	listeners := s.listeners(ctx)
 	cp, ev := s.controlPlane(), s.envoy()
 	s.mu.Lock()

@@ -27,7 +27,7 @@ func (w *walker) any(at *yaml.Node, m protoreflect.Message) {
 	}
 	defer w.leave(n)
 	if n.Kind != yaml.MappingNode {
-		w.errorAt(at, "want-mapping", problem.Args{"Field": w.last(), "Type": "@type", "Got": got(n), "In": w.where()})
+		w.errorAt(at, "want-mapping", problem.Args{"Field": w.last(), "Type": "@type", "Got": got(n), "In": w.around()})
 		return
 	}
 	pairs := w.pairs(n)

@@ -3,6 +3,7 @@ package snapshot
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"regexp"
 	"strings"
@@ -37,18 +38,13 @@ func clean(r *reporter, file string, text []byte) ([]byte, bool) {
 	}
 	text = bytes.TrimPrefix(text, []byte("\uFEFF"))
 	r.src = newSource(file, text)
-	bad := bytes.IndexByte(text, 0)
-	if bad < 0 && !utf8.Valid(text) {
-		for bad = 0; ; {
-			c, n := utf8.DecodeRune(text[bad:])
-			if c == utf8.RuneError && n == 1 {
-				break
-			}
-			bad += n
+	if at := foreign(text); at >= 0 {
+		c, n := utf8.DecodeRune(text[at:])
+		name := fmt.Sprintf("U+%04X", c)
+		if c == utf8.RuneError && n == 1 {
+			name = fmt.Sprintf("0x%02X", text[at])
 		}
-	}
-	if bad >= 0 {
-		r.add(r.src.at(bad), "encoding", problem.Args{"Byte": hexByte(text[bad])}, false)
+		r.add(r.src.at(at), "encoding", problem.Args{"Byte": name}, false)
 		return nil, false
 	}
 	if directive.Match(text) {
@@ -57,9 +53,25 @@ func clean(r *reporter, file string, text []byte) ([]byte, bool) {
 	return text, true
 }
 
-func hexByte(b byte) string {
-	const digits = "0123456789ABCDEF"
-	return "0x" + string([]byte{digits[b>>4], digits[b&15]})
+// foreign gives the offset of the first byte or character that must not be in
+// the file, or -1. Envoy takes control characters and the line ends of Unicode
+// as text; the YAML reader here refuses the first and breaks lines at the
+// second, which no editor shows.
+func foreign(text []byte) int {
+	for i := 0; i < len(text); {
+		c, n := rune(text[i]), 1
+		if c >= utf8.RuneSelf {
+			c, n = utf8.DecodeRune(text[i:])
+		}
+		switch {
+		case c == utf8.RuneError && n == 1,
+			c < ' ' && c != '\t' && c != '\n' && c != '\r',
+			c >= 0x7F && c < 0xA0, c == 0x2028, c == 0x2029:
+			return i
+		}
+		i += n
+	}
+	return -1
 }
 
 // fromUTF16 decodes pairs of bytes, of which high and low tell the order.
@@ -137,17 +149,12 @@ func syntaxError(r *reporter, err error, later bool) {
 		code = "syntax-anchor"
 	case strings.Contains(msg, "cannot start any token"):
 		code = "syntax-character"
-	case strings.Contains(msg, "control characters"):
-		code = "encoding"
 	}
 	mark := le.Mark
 	if atContext && le.ContextMark.Line > 0 {
 		mark = le.ContextMark
 	}
 	at := r.src.place(mark.Line, mark.Column)
-	if at.Line == 0 {
-		at = r.src.at(min(mark.Index, len(r.src.text)))
-	}
 	// A broken file may be one that holds a private key.
 	if bytes.Contains(r.src.text, []byte("PRIVATE KEY")) {
 		at.Source = ""
@@ -156,7 +163,7 @@ func syntaxError(r *reporter, err error, later bool) {
 	if context != "" {
 		detail = context + ": " + msg
 	}
-	r.add(at, code, problem.Args{"Detail": detail, "Byte": ""}, false)
+	r.add(at, code, problem.Args{"Detail": detail}, false)
 }
 
 func atTab(r *reporter, m yaml.Mark) bool {

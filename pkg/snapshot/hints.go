@@ -19,7 +19,12 @@ const maxKnown = 12
 func (w *walker) unknownField(p pair, md protoreflect.MessageDescriptor) {
 	names := make([]string, 0, md.Fields().Len())
 	for i := range md.Fields().Len() {
-		names = append(names, string(md.Fields().Get(i).Name()))
+		fd := md.Fields().Get(i)
+		names = append(names, string(fd.Name()))
+		if w.isSensitive(fd) { // it may be the one that was meant
+			w.secret++
+			defer func() { w.secret-- }()
+		}
 	}
 	args := problem.Args{"Field": cut(p.name, 80), "In": w.where(), "Suggest": "", "Belongs": "", "Known": ""}
 	near := nearest(snake(p.name), names)
@@ -35,6 +40,9 @@ func (w *walker) unknownField(p pair, md protoreflect.MessageDescriptor) {
 	default:
 		slices.Sort(names)
 		args["Known"] = listed(names)
+		if md.FullName() == "envoy.service.discovery.v3.DiscoveryResponse" {
+			args["Known"] = "version_info, resources" // the other fields are not for a file
+		}
 	}
 	w.errorAt(p.key, "unknown-field", args)
 }
@@ -213,8 +221,11 @@ func distance(a, b string) int {
 	return prev[len(b)]
 }
 
-// snake turns lbPolicy and lb-policy into lb_policy.
+// snake turns lbPolicy, lb-policy and LB_POLICY into lb_policy.
 func snake(s string) string {
+	if s == strings.ToUpper(s) {
+		s = strings.ToLower(s)
+	}
 	var b strings.Builder
 	for i, c := range s {
 		switch {

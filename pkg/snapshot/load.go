@@ -60,7 +60,7 @@ func (w *walker) response(root *yaml.Node, set *Set) {
 	w.owners = append(w.owners, md)
 	if n.Kind != yaml.MappingNode {
 		w.errorAt(root, "want-mapping", problem.Args{
-			"Field": "resources", "Type": string(md.Name()), "Got": got(n), "In": w.where(),
+			"Field": "resources", "Type": string(md.Name()), "Got": got(n), "In": w.around(),
 		})
 		return
 	}
@@ -88,7 +88,7 @@ func (w *walker) response(root *yaml.Node, set *Set) {
 		case "resources":
 			w.resources(p.value, set)
 		default:
-			w.warnAt(p.key, "response-field", problem.Args{"Field": p.name})
+			w.warnAt(p.key, "response-field", func() problem.Args { return problem.Args{"Field": p.name} })
 		}
 	}
 }
@@ -114,7 +114,7 @@ func (w *walker) resources(at *yaml.Node, set *Set) {
 	defer w.leave(n)
 	items := n.Content
 	if n.Kind != yaml.SequenceNode {
-		w.warnAt(at, "single", problem.Args{"Field": "resources", "In": w.where()})
+		w.warnAt(at, "single", func() problem.Args { return problem.Args{"Field": "resources", "In": w.around()} })
 		w.depth-- // the node is its own item
 		w.resourceItem(at, set, map[string]int{})
 		w.depth++
@@ -143,7 +143,7 @@ func (w *walker) resourceItem(at *yaml.Node, set *Set, lines map[string]int) {
 		return
 	}
 	if n.Kind != yaml.MappingNode {
-		w.errorAt(at, "want-mapping", problem.Args{"Field": w.last(), "Type": "@type", "Got": got(n), "In": w.where()})
+		w.errorAt(at, "want-mapping", problem.Args{"Field": w.last(), "Type": "@type", "Got": got(n), "In": w.around()})
 		return
 	}
 	pairs := w.pairs(n)

@@ -3,6 +3,7 @@ package snapshot
 import (
 	"bytes"
 	"strconv"
+	"strings"
 
 	"go.yaml.in/yaml/v4"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -76,8 +77,29 @@ func (w *walker) isSensitive(fd protoreflect.FieldDescriptor) bool {
 // checkTab refuses a tab before a key: Envoy's YAML reader allows spaces only,
 // the one used here is milder.
 func (w *walker) checkTab(key *yaml.Node) {
-	indent := w.src.indent(key.Line)
-	if i := bytes.IndexByte(indent, '\t'); i >= 0 && key.Column > i {
-		w.add(w.src.place(key.Line, i+1), "syntax-tab", problem.Args{}, false)
+	w.tabIn(key.Line, key.Column)
+}
+
+// checkTabAfter refuses a tab in the empty lines and comments that follow a
+// plain scalar of a block, up to the column that the block is indented to:
+// Envoy's YAML reader looks for more of the text there.
+func (w *walker) checkTabAfter(value *yaml.Node, column int) {
+	if value.Kind != yaml.ScalarNode || value.Style&quotedStyles != 0 || value.Value == "" {
+		return
 	}
+	for line := value.Line + 1; line <= len(w.src.starts); line++ {
+		text := strings.TrimLeft(w.src.line(line), " \t")
+		if text != "" && text[0] != '#' || w.tabIn(line, column) {
+			return
+		}
+	}
+}
+
+func (w *walker) tabIn(line, column int) bool {
+	i := bytes.IndexByte(w.src.indent(line), '\t')
+	if i < 0 || i >= column {
+		return false
+	}
+	w.add(w.src.place(line, i+1), "syntax-tab", problem.Args{}, false)
+	return true
 }

@@ -2,7 +2,6 @@ package snapshot
 
 import (
 	"net/netip"
-	"strconv"
 	"strings"
 
 	accesslogv3 "github.com/envoyproxy/go-control-plane/envoy/config/accesslog/v3"
@@ -104,10 +103,12 @@ func child(n, otherwise *yaml.Node, keys ...string) *yaml.Node {
 }
 
 // bare warns of an extension that is named without a type: the name alone
-// selects nothing since Envoy 1.22 or so, the type URL does.
+// selects nothing, the type URL does (Envoy docs, configuration/overview/extension).
 func (o *observer) bare(w *walker, at *yaml.Node, missing bool, name string) {
 	if missing {
-		w.warnAt(at, "typed-config", problem.Args{"Name": cut(name, 80), "In": w.where(), "Suggest": url(typeByFilter(name))})
+		w.warnAt(at, "typed-config", func() problem.Args {
+			return problem.Args{"Name": cut(name, 80), "In": w.where(), "Suggest": url(typeByFilter(name))}
+		})
 	}
 }
 
@@ -139,7 +140,7 @@ func (o *observer) end(w *walker, at, n *yaml.Node, res Resource) {
 	o.places[res.Type+" "+res.Name] = child(n, at, "name", "cluster_name", "clusterName")
 	for _, h := range o.hosts {
 		if needsIP(res, h.path) {
-			w.warnAt(h.at, "host-name", problem.Args{"Name": cut(h.name, 80), "In": w.resource, "Type": res.Type})
+			w.warnAt(h.at, "host-name", func() problem.Args { return problem.Args{"Name": cut(h.name, 80), "In": w.resource, "Type": res.Type} })
 		}
 	}
 }
@@ -167,13 +168,17 @@ func (o *observer) compare(w *walker, set *Set) {
 	for _, a := range o.asked {
 		asked[a.typ+" "+a.name] = true
 		if o.places[a.typ+" "+a.name] == nil {
-			w.warnAt(a.at, "missing", problem.Args{"Type": a.typ, "Name": a.name, "By": a.by, "What": what(a.typ)})
+			w.warnAt(a.at, "missing", func() problem.Args {
+				return problem.Args{"Type": a.typ, "Name": cut(a.name, 80), "By": a.by, "What": what(a.typ)}
+			})
 		}
 	}
 	for _, res := range set.Resources {
 		key := res.Type + " " + res.Name
 		if (res.Type == "EDS" || res.Type == "RDS" || res.Type == "SDS") && !asked[key] {
-			w.warnAt(o.places[key], "unused", problem.Args{"Type": res.Type, "Name": res.Name, "What": what(res.Type), "Line": strconv.Itoa(res.Line)})
+			w.warnAt(o.places[key], "unused", func() problem.Args {
+				return problem.Args{"Type": res.Type, "Name": cut(res.Name, 80), "What": what(res.Type)}
+			})
 		}
 	}
 }

@@ -70,11 +70,11 @@ func successor(old string) string {
 			return true
 		}
 		v, ok := proto.GetExtension(o, annotations.E_Versioning).(*annotations.VersioningAnnotation)
-		// A chain of annotations would end in an older name; Envoy's are one deep.
-		if ok && v.GetPreviousMessageType() == old {
-			next = string(mt.Descriptor().FullName())
+		name := string(mt.Descriptor().FullName())
+		if ok && v.GetPreviousMessageType() == old && (next == "" || name < next) {
+			next = name
 		}
-		return next == ""
+		return true
 	})
 	return next
 }

@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -14,6 +15,10 @@ import (
 // Errors and warnings count apart, and the refusal hangs on the counter: a full
 // list must never let a bad file pass.
 const maxProblems = 50
+
+// keyWords stand on lines that may hold a key, where a misspelt name around
+// them keeps the walk from knowing. Such a line is not shown.
+var keyWords = regexp.MustCompile(`(?i)private.?key|password|ticket.?key|generic.?secret`)
 
 // reporter collects what is wrong with one file.
 type reporter struct {
@@ -31,8 +36,14 @@ func (r *reporter) errorAt(n *yaml.Node, code string, args problem.Args) {
 	r.add(r.src.place(n.Line, n.Column), code, args, false)
 }
 
-func (r *reporter) warnAt(n *yaml.Node, code string, args problem.Args) {
-	r.add(r.src.place(n.Line, n.Column), code, args, true)
+// warnAt asks for the words' values only where the warning will be listed: a
+// file of aliases can bring the same warning a million times.
+func (r *reporter) warnAt(n *yaml.Node, code string, args func() problem.Args) {
+	if r.warnings >= maxProblems {
+		r.warnings++
+		return
+	}
+	r.add(r.src.place(n.Line, n.Column), code, args(), true)
 }
 
 func (r *reporter) add(at problem.Place, code string, args problem.Args, warning bool) {
@@ -44,10 +55,15 @@ func (r *reporter) add(at problem.Place, code string, args problem.Args, warning
 	if *count > maxProblems {
 		return
 	}
+	if keyWords.MatchString(at.Source) {
+		at.Source = ""
+	}
 	if r.secret > 0 {
 		at.Source = ""
-		if _, ok := args["Got"]; ok {
-			args["Got"] = "***"
+		for _, shown := range []string{"Got", "Quoted"} {
+			if _, ok := args[shown]; ok {
+				args[shown] = "***"
+			}
 		}
 	}
 	p := problem.New("snapshot."+code, args).At(at)

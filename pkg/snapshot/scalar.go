@@ -44,7 +44,7 @@ var (
 func readScalar(n *yaml.Node) scalar {
 	tagged := n.Style&yaml.TaggedStyle != 0
 	switch {
-	case tagged && n.Tag == "!":
+	case n.Tag == "!":
 		return scalar{kind: text, s: n.Value}
 	case !tagged && n.Style&quotedStyles != 0:
 		return scalar{kind: text, s: n.Value}

@@ -10,6 +10,8 @@
 // starts nothing, and reads no clock.
 package snapshot
 
+//go:generate sh -c "go run ./internal/gentypes > types.gen.go.new && mv types.gen.go.new types.gen.go"
+
 import (
 	"crypto/sha256"
 	"encoding/hex"

@@ -23,7 +23,7 @@ func (w *walker) value(at *yaml.Node, fd protoreflect.FieldDescriptor) (protoref
 	}
 	defer w.leave(n)
 	if n.Kind != yaml.ScalarNode {
-		w.errorAt(at, "want-value", problem.Args{"Field": w.last(), "Got": got(n), "In": w.where()})
+		w.errorAt(at, "want-value", problem.Args{"Field": w.last(), "Got": got(n), "In": w.around()})
 		return none, false
 	}
 	s := readScalar(n)
@@ -45,7 +45,7 @@ func (w *walker) value(at *yaml.Node, fd protoreflect.FieldDescriptor) (protoref
 
 // bad reports a value that its field can't hold.
 func (w *walker) bad(at, n *yaml.Node, code string, more problem.Args) {
-	args := problem.Args{"Field": w.last(), "Got": got(n), "In": w.where()}
+	args := problem.Args{"Field": w.last(), "Got": got(n), "In": w.around()}
 	for k, v := range more {
 		args[k] = v
 	}
@@ -121,7 +121,9 @@ func (w *walker) enumValue(at, n *yaml.Node, s scalar, ed protoreflect.EnumDescr
 		return protoreflect.Value{}, false
 	}
 	if ed.Values().ByNumber(protoreflect.EnumNumber(number)) == nil {
-		w.warnAt(at, "enum-number", problem.Args{"Field": w.last(), "Got": got(n), "In": w.where(), "Known": enumNames(ed)})
+		w.warnAt(at, "enum-number", func() problem.Args {
+			return problem.Args{"Field": w.last(), "Got": got(n), "In": w.around(), "Known": enumNames(ed)}
+		})
 	}
 	return protoreflect.ValueOfEnum(protoreflect.EnumNumber(number)), true
 }

@@ -44,11 +44,7 @@ func (w *walker) enter(at *yaml.Node) *yaml.Node {
 	for n.Kind == yaml.AliasNode {
 		n = n.Alias
 	}
-	w.values++
-	if w.values == maxValues+1 {
-		w.errorAt(at, "alias-budget", nil)
-	}
-	if w.stop() {
+	if !w.spend(at, 1+len(n.Content)) {
 		return nil
 	}
 	if n.Kind == yaml.ScalarNode {
@@ -72,6 +68,17 @@ func (w *walker) enter(at *yaml.Node) *yaml.Node {
 	return n
 }
 
+// spend counts values, each with what stands directly in it: nulls and repeated
+// keys cost time without being entered.
+func (w *walker) spend(at *yaml.Node, values int) bool {
+	before := w.values
+	w.values += values
+	if before <= maxValues && w.values > maxValues {
+		w.errorAt(at, "alias-budget", nil)
+	}
+	return !w.stop()
+}
+
 func (w *walker) leave(n *yaml.Node) {
 	if n.Kind == yaml.ScalarNode {
 		return
@@ -82,16 +89,29 @@ func (w *walker) leave(n *yaml.Node) {
 	}
 }
 
-// where names the place in words: Cluster "orders" (circuit_breakers.thresholds[0]).
-func (w *walker) where() string {
-	path := strings.ReplaceAll(strings.Join(w.path, "."), ".[", "[")
-	switch {
-	case w.resource == "":
-		return "DiscoveryResponse"
-	case path == "":
-		return w.resource
+// where names the message that the walk is in: Cluster "orders", or further
+// down Cluster "orders" (circuit_breakers.thresholds[0]).
+func (w *walker) where() string { return w.place(w.path) }
+
+// around names the message that has the field which the walk is in.
+func (w *walker) around() string {
+	i := len(w.path)
+	for i > 0 && w.path[i-1][0] == '[' {
+		i--
 	}
-	return w.resource + " (" + path + ")"
+	return w.place(w.path[:max(i-1, 0)])
+}
+
+func (w *walker) place(path []string) string {
+	joined := strings.ReplaceAll(strings.Join(path, "."), ".[", "[")
+	resource := w.resource
+	if resource == "" {
+		resource = "DiscoveryResponse"
+	}
+	if joined == "" {
+		return resource
+	}
+	return resource + " (" + joined + ")"
 }
 
 // pair is one entry of a mapping.
@@ -127,10 +147,13 @@ func (w *walker) pairs(n *yaml.Node) []pair {
 		}
 		if n.Style&yaml.FlowStyle == 0 {
 			w.checkTab(key)
+			w.checkTabAfter(p.value, key.Column)
 		}
 		if first, ok := index[p.name]; ok {
-			w.warnAt(key, "duplicate-key", problem.Args{
-				"Key": p.name, "In": w.where(), "First": w.lineOf(out[first].key),
+			w.warnAt(key, "duplicate-key", func() problem.Args {
+				return problem.Args{
+					"Key": cut(p.name, 80), "In": w.where(), "First": w.lineOf(out[first].key),
+				}
 			})
 			out[first].value = nil
 		}
@@ -152,7 +175,7 @@ func (w *walker) message(at *yaml.Node, m protoreflect.Message) {
 	defer w.leave(n)
 	if n.Kind != yaml.MappingNode {
 		w.errorAt(at, "want-mapping", problem.Args{
-			"Field": w.last(), "Type": string(m.Descriptor().Name()), "Got": got(n), "In": w.where(),
+			"Field": w.last(), "Type": string(m.Descriptor().Name()), "Got": got(n), "In": w.around(),
 		})
 		return
 	}
@@ -180,7 +203,7 @@ func (w *walker) fields(at, n *yaml.Node, pairs []pair, m protoreflect.Message) 
 		}
 		if other, ok := names[fd.Number()]; ok {
 			w.errorAt(p.key, "same-field", problem.Args{
-				"Key": p.name, "Other": other.name, "First": w.lineOf(other.key), "In": w.where(),
+				"Key": cut(p.name, 80), "Other": cut(other.name, 80), "First": w.lineOf(other.key), "In": w.where(),
 			})
 			continue
 		}
@@ -188,7 +211,7 @@ func (w *walker) fields(at, n *yaml.Node, pairs []pair, m protoreflect.Message) 
 		if o := fd.ContainingOneof(); o != nil && !o.IsSynthetic() && !isNull(p.value) {
 			if other, ok := oneofs[o.FullName()]; ok {
 				w.errorAt(p.key, "oneof", problem.Args{
-					"Key": p.name, "Other": other.name, "First": w.lineOf(other.key), "In": w.where(),
+					"Key": cut(p.name, 80), "Other": cut(other.name, 80), "First": w.lineOf(other.key), "In": w.where(),
 				})
 				continue
 			}
@@ -238,7 +261,7 @@ func (w *walker) listField(at *yaml.Node, fd protoreflect.FieldDescriptor, list 
 		target = target.Alias
 	}
 	if target.Kind != yaml.SequenceNode {
-		w.warnAt(at, "single", problem.Args{"Field": w.last(), "In": w.where()})
+		w.warnAt(at, "single", func() problem.Args { return problem.Args{"Field": w.last(), "In": w.around()} })
 		w.item(at, fd, list)
 		return
 	}
@@ -248,11 +271,14 @@ func (w *walker) listField(at *yaml.Node, fd protoreflect.FieldDescriptor, list 
 	}
 	defer w.leave(n)
 	if !outer {
-		w.warnAt(at, "nested-list", problem.Args{"Field": w.last(), "In": w.where()})
+		w.warnAt(at, "nested-list", func() problem.Args { return problem.Args{"Field": w.last(), "In": w.around()} })
 	}
 	for i, item := range n.Content {
 		if w.stop() {
 			return
+		}
+		if n.Style&yaml.FlowStyle == 0 {
+			w.checkTabAfter(item, n.Column)
 		}
 		w.path = append(w.path, index(i))
 		w.item(item, fd, list)
@@ -268,7 +294,7 @@ func (w *walker) item(at *yaml.Node, fd protoreflect.FieldDescriptor, list proto
 	}
 	switch {
 	case isNull(at) && !holdsNull(fd):
-		w.warnAt(at, "null-item", problem.Args{"Field": w.last(), "In": w.where()})
+		w.warnAt(at, "null-item", func() problem.Args { return problem.Args{"Field": w.last(), "In": w.around()} })
 		list.Append(list.NewElement())
 	case target.Kind == yaml.SequenceNode && !holdsList(fd):
 		w.listField(at, fd, list, false)
@@ -288,7 +314,7 @@ func (w *walker) mapField(at *yaml.Node, fd protoreflect.FieldDescriptor, m prot
 	}
 	defer w.leave(n)
 	if n.Kind != yaml.MappingNode {
-		w.errorAt(at, "want-mapping", problem.Args{"Field": w.last(), "Type": "map", "Got": got(n), "In": w.where()})
+		w.errorAt(at, "want-mapping", problem.Args{"Field": w.last(), "Type": "map", "Got": got(n), "In": w.around()})
 		return
 	}
 	entries := m.Mutable(fd).Map()

@@ -41,12 +41,15 @@ func take(path string) look {
 	if fi, err = f.Stat(); err != nil {
 		return missing(err)
 	}
+	// Before the read: a writer that closes while we read must still count, as
+	// what was read may lack its end.
+	held := beingWritten(f)
 	text, err := io.ReadAll(io.LimitReader(f, MaxSize+1))
 	if err != nil {
 		return look{kind: Unreadable, err: err}
 	}
 	sum := sha256.Sum256(text)
-	l := look{kind: Saved, text: text, sum: hex.EncodeToString(sum[:]), held: beingWritten(f), stamp: fi}
+	l := look{kind: Saved, text: text, sum: hex.EncodeToString(sum[:]), held: held, stamp: fi}
 	if len(text) > MaxSize {
 		l.kind, l.text = TooLarge, nil
 	}

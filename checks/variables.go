@@ -1,0 +1,58 @@
+package checks
+
+import (
+	"fmt"
+
+	"cel.dev/cel-go/cel"
+)
+
+// variable is one of the language, read from the evidence when an expression
+// asks for it.
+type variable struct {
+	name string
+	kind *cel.Type
+	doc  string
+	eval func(*Scope) (any, error)
+}
+
+var variables = []variable{
+	{"step", cel.ObjectType("checks.Opening"), "the opening of this step",
+		func(s *Scope) (any, error) { return &s.ev.step.Opening, nil }},
+	{"now", cel.TimestampType, "the time of the grading",
+		func(s *Scope) (any, error) { return s.in.Now, nil }},
+	{"snapshots", cel.ListType(cel.ObjectType("checks.Snapshot")), "readings of snapshot.yaml in this step that came into force",
+		func(s *Scope) (any, error) { return s.ev.step.snapshots, nil }},
+	{"refused", cel.ListType(cel.ObjectType("checks.Refused")), "readings of snapshot.yaml in this step that were refused before anything was sent",
+		func(s *Scope) (any, error) { return s.ev.step.refused, nil }},
+	{"requests", cel.ListType(cel.ObjectType("checks.Request")), "requests in this step",
+		func(s *Scope) (any, error) { return s.ev.step.requests, nil }},
+	{"streams", cel.ListType(cel.ObjectType("checks.Stream")), "streams that opened in this step",
+		func(s *Scope) (any, error) { return s.ev.step.streams, nil }},
+	{"processes", cel.ListType(processType), "parts of the run that are alive, or ended in this step",
+		func(s *Scope) (any, error) { return s.ev.processes, nil }},
+	{"envoy", processType, "the Envoy that runs; an error without one",
+		func(s *Scope) (any, error) {
+			if p := s.ev.envoy(); p != nil {
+				return p, nil
+			}
+			return nil, fmt.Errorf("no Envoy runs")
+		}},
+	{"commands", cel.ListType(cel.ObjectType("checks.Command")), "what the learner asked of the session in this step",
+		func(s *Scope) (any, error) { return s.ev.step.commands, nil }},
+	{"upstreams", cel.MapType(cel.StringType, cel.StringType), "name -> address",
+		func(s *Scope) (any, error) {
+			if s.ev.run == nil {
+				return nil, errNoRun
+			}
+			return s.ev.run.Upstreams, nil
+		}},
+	{"settled", cel.BoolType, "no response waits for its answer",
+		func(s *Scope) (any, error) {
+			for _, st := range s.ev.streams {
+				if len(st.open) > 0 {
+					return false, nil
+				}
+			}
+			return true, nil
+		}},
+}

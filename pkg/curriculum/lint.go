@@ -1,0 +1,280 @@
+package curriculum
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"lab/checks"
+	"lab/pkg/problem"
+)
+
+// The limits of a step's text: a screen of 25 lines of 80 columns.
+const (
+	maxLines = 25
+	maxWidth = 80
+	rungs    = 3 // of hints: where to look, what is wrong now, almost the command
+)
+
+// belittling are words that tell a learner who is stuck that it is easy.
+var belittling = regexp.MustCompile(`(?i)\b(just|simply|obviously)\b`)
+
+// Lint gives everything that is wrong with a lab that loaded: expressions that
+// do not compile, words that are missing or out of date, checks and diagnoses
+// that no wrong solution names.
+func (l *Lab) Lint() problem.List {
+	t := &linter{lab: l}
+	for _, lang := range Languages {
+		if l.Title[lang] == "" {
+			t.fail("curriculum.missing", "lab.yaml", 0, problem.Args{"What": "title." + lang})
+		}
+	}
+	for _, s := range l.Steps {
+		t.step(s)
+	}
+	return t.problems
+}
+
+type linter struct {
+	lab      *Lab
+	problems problem.List
+}
+
+func (t *linter) fail(code, file string, line int, args problem.Args) {
+	t.problems = append(t.problems, problem.New(code, args).At(problem.Place{File: path.Join(t.lab.ID, file), Line: line}))
+}
+
+func (t *linter) step(s *Step) {
+	_, errs := s.compiled()
+	for _, e := range errs {
+		p := problem.New("curriculum.expression", problem.Args{"Error": e.Message, "Expression": e.Source.Text})
+		t.problems = append(t.problems, p.At(problem.Place{File: path.Join(t.lab.ID, e.Source.File), Line: e.Line, Col: e.Col}))
+	}
+	t.logic(s)
+	for _, lang := range Languages {
+		if w := s.words[lang]; w != nil {
+			t.words(s, lang, w)
+		}
+	}
+	t.solutions(s)
+	t.acts(s, s.logicName(), s.Start.Acts)
+	t.acts(s, s.logicName(), s.Start.After)
+	t.conditions(s, s.logicName(), []string{s.Start.Until})
+}
+
+func (t *linter) logic(s *Step) {
+	file := s.logicName()
+	for _, n := range s.logic.Needs {
+		if !slices.Contains([]string{checks.NeedEnvoy, checks.NeedAdmin, checks.NeedControlPlane, checks.NeedConnection, checks.NeedTraffic}, n) {
+			t.fail("curriculum.need", file, 0, problem.Args{"Name": n})
+		}
+	}
+	if len(s.logic.Checks) == 0 {
+		t.fail("curriculum.missing", file, 0, problem.Args{"What": "checks"})
+	}
+	seen := map[string]bool{}
+	id := func(name string) {
+		if !idPattern.MatchString(name) || seen[name] {
+			t.fail("curriculum.id", file, 0, problem.Args{"ID": name})
+		}
+		seen[name] = true
+	}
+	for _, c := range s.logic.Checks {
+		id(c.ID)
+		if (c.Question == "") == (c.Pass.s == "") {
+			t.fail("curriculum.pass", file, c.Pass.line, problem.Args{"ID": c.ID})
+		}
+	}
+	for _, d := range s.logic.Diagnoses {
+		id(d.name)
+	}
+	seen = map[string]bool{}
+	for _, q := range s.logic.Questions {
+		id(q.ID)
+		wellFormed := q.Kind == KindChoice && len(q.Choices) > 1 || (q.Kind == KindText || q.Kind == KindNumber) && len(q.Choices) == 0
+		if !wellFormed || q.Prediction != (q.Actual.s != "") || q.Prediction == (q.Expect.s != "") {
+			t.fail("curriculum.question", file, q.Expect.line, problem.Args{"ID": q.ID})
+		}
+	}
+}
+
+// words compares what the logic has with what a language has words for.
+func (t *linter) words(s *Step, lang string, w *stepWords) {
+	file := s.wordsName(lang)
+	need := func(what string, have text) {
+		if strings.TrimSpace(have.s) == "" {
+			t.fail("curriculum.missing", file, 0, problem.Args{"What": what})
+		}
+	}
+	need("title", text{s: w.Title})
+	need("text", w.body)
+	var ids []string
+	for _, c := range s.logic.Checks {
+		ids = append(ids, c.ID)
+		have, _ := w.Checks.get(c.ID)
+		need("checks."+c.ID+".expected", have.Expected)
+		need("checks."+c.ID+".passed", have.Passed)
+		need("checks."+c.ID+".not_yet", have.NotYet)
+		var keys []string
+		for _, u := range c.CannotTell {
+			keys = append(keys, u.Because)
+			b, _ := have.Because.get(u.Because)
+			need("checks."+c.ID+".because."+u.Because, b)
+		}
+		unknown(t, file, "checks."+c.ID+".because.", have.Because, keys)
+	}
+	unknown(t, file, "checks.", w.Checks, ids)
+	t.questions(s, file, w)
+	ids = nil
+	for _, d := range s.logic.Diagnoses {
+		ids = append(ids, d.name)
+		have, _ := w.Diagnoses.get(d.name)
+		need("diagnoses."+d.name, have)
+	}
+	unknown(t, file, "diagnoses.", w.Diagnoses, ids)
+	if len(w.Hints) != rungs {
+		t.fail("curriculum.hints", file, 0, problem.Args{"Have": len(w.Hints), "Want": rungs})
+	}
+	t.translation(s, lang, w)
+	t.style(file, w)
+}
+
+func (t *linter) questions(s *Step, file string, w *stepWords) {
+	var ids []string
+	for _, q := range s.logic.Questions {
+		ids = append(ids, q.ID)
+		have, _ := w.Questions.get(q.ID)
+		if have.Ask.s == "" {
+			t.fail("curriculum.missing", file, 0, problem.Args{"What": "questions." + q.ID + ".ask"})
+		}
+		if q.Prediction && have.After.s == "" {
+			t.fail("curriculum.missing", file, 0, problem.Args{"What": "questions." + q.ID + ".after"})
+		}
+		unknown(t, file, "questions."+q.ID+".choices.", have.Choices, q.Choices)
+		if n := len(have.Choices); n > 0 && n != len(q.Choices) {
+			t.fail("curriculum.missing", file, 0, problem.Args{"What": "questions." + q.ID + ".choices"})
+		}
+	}
+	unknown(t, file, "questions.", w.Questions, ids)
+}
+
+// unknown finds words for what the logic does not have.
+func unknown[V any](t *linter, file, prefix string, have ordered[V], want []string) {
+	for _, e := range have {
+		if !slices.Contains(want, e.name) {
+			t.fail("curriculum.unknown", file, e.line+1, problem.Args{"What": prefix + e.name})
+		}
+	}
+}
+
+// translation compares the hash of the English that a translation carries.
+func (t *linter) translation(s *Step, lang string, w *stepWords) {
+	english := s.words[Languages[0]]
+	if lang == Languages[0] || english == nil {
+		return
+	}
+	if want := englishHash(english.raw); w.Translates != want {
+		t.fail("curriculum.outdated", s.wordsName(lang), 2, problem.Args{"Have": w.Translates, "Want": want})
+	}
+}
+
+// style keeps texts calm and short.
+func (t *linter) style(file string, w *stepWords) {
+	check := func(x *text) {
+		if m := belittling.FindString(x.s); m != "" {
+			t.fail("curriculum.word", file, x.line, problem.Args{"Word": m})
+		}
+	}
+	check(&w.body)
+	w.each(check)
+	lines := strings.Split(strings.TrimSpace(w.body.s), "\n")
+	if len(lines) > maxLines {
+		t.fail("curriculum.long", file, w.body.line, problem.Args{"Have": len(lines), "Want": maxLines})
+	}
+	for i, line := range lines {
+		if utf8.RuneCountInString(line) > maxWidth {
+			t.fail("curriculum.wide", file, w.body.line+i, problem.Args{"Want": maxWidth})
+		}
+	}
+}
+
+// solutions makes sure that something kills each check and each diagnosis.
+func (t *linter) solutions(s *Step) {
+	checked, diagnosed := map[string]bool{}, map[string]bool{}
+	for _, w := range s.Wrong {
+		file := "wrong/" + s.file() + "/" + w.Name + ".yaml"
+		t.acts(s, file, w.Acts)
+		if w.Fails == nil {
+			continue
+		}
+		checked[w.Fails.Check], diagnosed[w.Fails.Diagnosis] = true, true
+		if !slices.ContainsFunc(s.logic.Checks, func(c checkFile) bool { return c.ID == w.Fails.Check }) {
+			t.fail("curriculum.unknown", file, 0, problem.Args{"What": "checks." + w.Fails.Check})
+		}
+		if _, ok := s.logic.Diagnoses.get(w.Fails.Diagnosis); !ok && w.Fails.Diagnosis != "" {
+			t.fail("curriculum.unknown", file, 0, problem.Args{"What": "diagnoses." + w.Fails.Diagnosis})
+		}
+	}
+	for _, a := range s.Accepted {
+		t.acts(s, "accepted/"+s.file()+"/"+a.Name+".yaml", a.Acts)
+	}
+	if len(s.Accepted) == 0 {
+		t.fail("curriculum.missing", "accepted/"+s.file(), 0, problem.Args{"What": "accepted/" + s.file()})
+	}
+	for _, c := range s.logic.Checks {
+		if !checked[c.ID] {
+			t.fail("curriculum.unproved", s.logicName(), c.Pass.line, problem.Args{"What": "checks." + c.ID})
+		}
+	}
+	for _, d := range s.logic.Diagnoses {
+		if !diagnosed[d.name] {
+			t.fail("curriculum.unproved", s.logicName(), d.line, problem.Args{"What": "diagnoses." + d.name})
+		}
+	}
+}
+
+// acts makes sure that each act is one thing, and that what is edited is saved.
+func (t *linter) acts(s *Step, file string, acts []Act) {
+	edited := false
+	var conditions []string
+	for i, a := range acts {
+		verb := a.verb()
+		good := verb != ""
+		switch verb {
+		case "save":
+			good = edited && slices.Contains([]string{SaveWrite, SaveRename, SaveSymlink, SaveAside}, a.Save)
+			edited = false
+		case "kill":
+			good = a.Kill == "envoy" || a.Kill == "control-plane"
+		case "wait":
+			conditions = append(conditions, a.Wait)
+		}
+		edited = edited || a.edits()
+		if !good {
+			t.fail("curriculum.act", file, 0, problem.Args{"Number": i + 1})
+		}
+	}
+	if edited {
+		t.fail("curriculum.unsaved", file, 0, nil)
+	}
+	t.conditions(s, file, conditions)
+}
+
+// conditions compiles what acts wait for. Templates in them are taken for text.
+func (t *linter) conditions(s *Step, file string, conditions []string) {
+	c, errs := s.compiled()
+	if len(errs) > 0 {
+		return // told already
+	}
+	for _, cond := range conditions {
+		if cond == "" {
+			continue
+		}
+		_, errs := c.rules.Expr(checks.Source{Text: cond, File: file})
+		for _, e := range errs {
+			t.fail("curriculum.expression", file, 0, problem.Args{"Error": e.Message, "Expression": cond})
+		}
+	}
+}

@@ -1,0 +1,80 @@
+package curriculum
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"lab/checks"
+	"lab/pkg/problem"
+	"lab/pkg/words"
+)
+
+// Solution is a way to do a step, right or wrong.
+type Solution struct {
+	Name    string // of its file
+	Why     string // what it tries, for authors
+	Acts    []Act
+	Fails   *Fails         // of a wrong one
+	Verdict checks.Verdict // that it must get
+}
+
+// Fails says what must refuse a wrong solution.
+type Fails struct {
+	Check     string `yaml:"check"`     // that must not pass
+	Diagnosis string `yaml:"diagnosis"` // "" where none fits
+}
+
+type solutionFile struct {
+	Why     string         `yaml:"why"`
+	Acts    []Act          `yaml:"acts"`
+	Fails   *Fails         `yaml:"fails"`
+	Verdict checks.Verdict `yaml:"verdict"`
+}
+
+// solutions reads a folder of them, in the order of their names.
+func (l *loader) solutions(dir string, wrong bool) []Solution {
+	names, err := fs.Glob(l.fsys, path.Join(l.dir, dir, "*.yaml"))
+	if err != nil {
+		return nil
+	}
+	var out []Solution
+	for _, n := range names {
+		name := path.Join(dir, path.Base(n))
+		var f solutionFile
+		if !l.decode(name, &f) {
+			continue
+		}
+		s := Solution{Name: strings.TrimSuffix(path.Base(n), ".yaml"), Why: f.Why, Acts: f.Acts, Fails: f.Fails, Verdict: f.Verdict}
+		switch {
+		case s.Verdict != "":
+		case wrong:
+			s.Verdict = checks.NotYet
+		default:
+			s.Verdict = checks.Passed
+		}
+		if wrong != (f.Fails != nil) || wrong == (s.Verdict == checks.Passed) {
+			l.fail("curriculum.solution", problem.Place{File: name}, problem.Args{"Name": s.Name})
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// Solution tells the first accepted solution to people, in Markdown.
+func (s *Step) Solution(lang string, m Moment) (string, error) {
+	w := words.For(lang)
+	var b strings.Builder
+	for _, a := range s.Accepted[0].Acts {
+		a, err := s.Fill(a, m)
+		if err != nil {
+			return "", err
+		}
+		line := w.T("curriculum.act."+a.verb(), map[string]any{"Act": a, "Command": m.Values.Command + " " + strings.Join(a.Lab, " ")})
+		if line != "" {
+			fmt.Fprintf(&b, "%s\n", line)
+		}
+	}
+	return b.String(), nil
+}

@@ -1,0 +1,192 @@
+package session
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"time"
+
+	"lab/checks"
+	"lab/pkg/curriculum"
+	"lab/pkg/journal"
+	"lab/pkg/problem"
+)
+
+// DefaultWait bounds how long a check waits for evidence that comes by itself:
+// an answer that is under way, requests that have yet to be counted.
+const DefaultWait = 10 * time.Second
+
+// quietAfter is how long after the last event that matters a verdict that
+// waits for nothing in particular is final.
+const quietAfter = time.Second
+
+// freshWithin bounds how long the evidence may take to catch up with now.
+const freshWithin = 2 * time.Second
+
+// step is the current step.
+func (s *Session) step() *curriculum.Step {
+	st, _ := s.lab.Step(s.currentStep())
+	return st // a session opens a step before it serves calls
+}
+
+// moment is now, for a step's texts and grades. The caller holds mu.
+func (s *Session) moment(command string) curriculum.Moment {
+	return curriculum.Moment{Evidence: s.evidence, Now: s.now(), Values: s.values(command)}
+}
+
+func (s *Session) values(command string) curriculum.Values {
+	return curriculum.Values{Params: s.params, Upstreams: s.run.Upstreams, Ports: s.run.Ports, Command: command}
+}
+
+// check grades the current step, and opens the next one when it is passed.
+func (s *Session) check(ctx context.Context, in CheckCall) (checks.Report, error) {
+	s.moving.Lock()
+	defer s.moving.Unlock()
+	step := s.step()
+	s.catchUp(ctx)
+	rep, err := s.settle(ctx, step, in)
+	if err != nil {
+		return rep, err
+	}
+	diagnosis := ""
+	if rep.Diagnosis != nil {
+		diagnosis = rep.Diagnosis.ID
+	}
+	s.emit(journal.Event{Source: journal.Session, Kind: journal.KindCheck,
+		Check: &journal.Check{Step: step.ID, Verdict: string(rep.Verdict), Diagnosis: diagnosis}})
+	next := s.lab.Next(step.ID)
+	if next != nil {
+		rep.Next = &next.ID
+	}
+	if rep.Verdict == checks.Passed {
+		s.markStep(step.ID, "passed", 0)
+		if next != nil {
+			s.openStep(next.ID, "passed")
+			rep.Opened = &next.ID
+		}
+	}
+	s.mu.Lock()
+	s.lastCheck = &rep
+	s.mu.Unlock()
+	return rep, nil
+}
+
+// grade is the verdict on what is known now.
+func (s *Session) grade(step *curriculum.Step, a Ask) (checks.Report, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return step.Grade(a.Lang, s.moment(a.Command))
+}
+
+// settle grades again, after each event, while the verdict is not passed and
+// something may still be under way.
+func (s *Session) settle(ctx context.Context, step *curriculum.Step, in CheckCall) (checks.Report, error) {
+	if in.Wait == 0 {
+		in.Wait = DefaultWait
+	}
+	end := s.now().Add(in.Wait)
+	for {
+		s.mu.Lock()
+		changed, active := s.changed, s.active
+		rep, err := step.Grade(in.Lang, s.moment(in.Command))
+		s.mu.Unlock()
+		left := end.Sub(s.now())
+		if !rep.Settles {
+			left = min(left, quietAfter-s.now().Sub(active))
+		}
+		if err != nil || rep.Verdict == checks.Passed || left <= 0 {
+			return rep, err
+		}
+		timer := time.NewTimer(left)
+		select {
+		case <-changed:
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+		if ctx.Err() != nil {
+			return rep, ctx.Err()
+		}
+	}
+}
+
+// catchUp makes the evidence as fresh as it can be: the control plane has read
+// the file as it is now, Envoy was asked, and the requests so far are counted.
+// What does not answer is left to the verdict.
+func (s *Session) catchUp(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, freshWithin)
+	defer cancel()
+	if raw, err := os.ReadFile(s.folder.Snapshot()); err == nil && s.controlPlane().alive() {
+		sum := sha256.Sum256(raw)
+		s.await(ctx, s.controlPlane().done, func() bool { return s.evidence.Loaded() == hex.EncodeToString(sum[:]) })
+	}
+	s.sample(ctx)
+	if s.steady != nil {
+		s.steady.Flush()
+	}
+}
+
+func (s *Session) sample(ctx context.Context) {
+	if e := s.envoy(); e.alive() && e.sampler != nil {
+		_ = e.sampler.SampleNow(ctx) // a silent admin is noted by the sampler
+	}
+}
+
+// why is the last grading of the current step.
+func (s *Session) why(_ context.Context, _ Ask) (checks.Report, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lastCheck == nil {
+		return checks.Report{}, problem.New("session.no-check", nil)
+	}
+	return *s.lastCheck, nil
+}
+
+// hint takes the next rung.
+func (s *Session) hint(_ context.Context, in Ask) (Hint, error) {
+	s.moving.Lock()
+	defer s.moving.Unlock()
+	step := s.step()
+	s.mu.Lock()
+	rung := min(s.steps.rungs[step.ID]+1, step.Hints())
+	text, err := step.Hint(in.Lang, rung, s.moment(in.Command))
+	s.mu.Unlock()
+	if err != nil {
+		return Hint{}, err
+	}
+	s.markStep(step.ID, "hint", rung)
+	return Hint{Step: step.ID, Rung: rung, Of: step.Hints(), Text: text}, nil
+}
+
+// stepText is the current step.
+func (s *Session) stepText(_ context.Context, in Ask) (Step, error) {
+	return s.describe(s.step(), in)
+}
+
+func (s *Session) describe(step *curriculum.Step, in Ask) (Step, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := s.moment(in.Command)
+	text, err := step.Text(in.Lang, m)
+	if err != nil {
+		return Step{}, err
+	}
+	params, err := step.Params(m)
+	return Step{Lab: s.lab.ID, ID: step.ID, Number: step.Number, Of: len(s.lab.Steps), Title: step.Title(in.Lang),
+		Text: text, Params: params, State: s.steps.state(step.ID)}, err
+}
+
+// wait tells whether a condition comes to hold in time.
+func (s *Session) wait(ctx context.Context, in WaitCall) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, in.Wait)
+	defer cancel()
+	step := s.step()
+	var bad error
+	held := s.await(ctx, nil, func() bool {
+		holds, err := step.Holds(s.moment("lab"), in.Expr)
+		bad = err
+		return holds || err != nil
+	})
+	return held && bad == nil, bad
+}
