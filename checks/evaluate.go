@@ -19,6 +19,7 @@ const maxItems = 20
 func (s *Scope) Grade() Report {
 	rep := Report{Version: 1, Lab: s.in.Lab, Step: s.in.Step, Verdict: Passed}
 	rep.Missing, rep.Settles = s.missing()
+	rep.Settles = rep.Settles || s.unsent()
 	for _, c := range s.rules.checks {
 		res := Result{ID: c.id, Verdict: CannotTell, Evidence: []Item{}}
 		if len(rep.Missing) == 0 {
@@ -83,6 +84,17 @@ func (s *Scope) has(need string) bool {
 		return false
 	}
 	return s.in.Now.Sub(s.ev.step.traffic.last) < recent
+}
+
+// unsent tells that the last snapshot came into force and nothing of it was
+// sent yet.
+func (s *Scope) unsent() bool {
+	st := &s.ev.step
+	if len(st.snapshots) == 0 || !s.has(NeedConnection) {
+		return false
+	}
+	last := st.snapshots[len(st.snapshots)-1]
+	return len(st.responses) == 0 || st.responses[len(st.responses)-1].Event < last.Event
 }
 
 // check gives one verdict. Whatever goes wrong on the way makes it CannotTell.

@@ -22,6 +22,8 @@ type Evidence struct {
 	bodies map[string]map[string]any // by hash
 	lines  map[string]int            // "type name hash" -> line in the snapshot in force
 	loaded string                    // SHA-256 of the file last read
+	broken bool                      // that reading was refused
+	served string                    // version in force at the control plane
 
 	processes []*Process // alive, or ended in the step
 	streams   map[streamKey]*stream

@@ -31,7 +31,7 @@ type exchange struct {
 
 func (ev *Evidence) foldLoaded(e journal.Event) {
 	s := e.Snapshot
-	ev.loaded = s.SHA256
+	ev.loaded, ev.broken = s.SHA256, false
 	clear(ev.lines)
 	out := &Snapshot{Event: e.Seq, Time: e.Time, Version: s.Version, Explicit: s.Explicit}
 	for _, r := range s.Resources {
@@ -41,12 +41,16 @@ func (ev *Evidence) foldLoaded(e journal.Event) {
 		ev.lines[lineKey(r.Type, r.Name, r.Hash)] = r.Line
 		out.Resources = append(out.Resources, ev.resource(r.Type, r.Name, r.Hash))
 	}
+	if s.Version == ev.served { // a comment, or a control plane that is back: nothing new to send
+		return
+	}
+	ev.served = s.Version
 	ev.step.snapshots = append(ev.step.snapshots, out)
 	ev.act(e)
 }
 
 func (ev *Evidence) foldRefused(e journal.Event) {
-	ev.loaded = e.Snapshot.SHA256
+	ev.loaded, ev.broken = e.Snapshot.SHA256, true
 	out := &Refused{Event: e.Seq, Time: e.Time}
 	for _, p := range e.Snapshot.Problems {
 		if !p.Warning {

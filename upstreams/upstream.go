@@ -181,7 +181,7 @@ func (u *Upstream) shut() error {
 		<-u.serving // after it, no connection can be new
 		u.serving = nil
 	}
-
+	u.conns.cut()
 	return err
 }
 

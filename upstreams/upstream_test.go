@@ -147,7 +147,7 @@ func TestFaultsOnTheWire(t *testing.T) {
 		{"garbage", deadline, 0, "", isProtocol, 1},
 		{"truncate", deadline, 200, "red\n", is(io.ErrUnexpectedEOF), 1},
 		{"refuse", deadline, 0, "", is(syscall.ECONNREFUSED), 0},
-		{"black-hole", short, 0, "", isDialTimeout, 0},
+		{"black-hole", short, 0, "", isTimeout, 0},
 		{"flap=10m0s", deadline, 0, "", is(syscall.ECONNREFUSED), 0},
 	} {
 		t.Run(c.fault, func(t *testing.T) {
@@ -170,10 +170,6 @@ func TestFaultsOnTheWire(t *testing.T) {
 }
 
 func isNil(err error) bool { return err == nil }
-func isDialTimeout(err error) bool {
-	op, ok := errors.AsType[*net.OpError](err)
-	return ok && op.Op == "dial" && op.Timeout()
-}
 func isTimeout(err error) bool {
 	late, ok := errors.AsType[net.Error](err)
 	return ok && late.Timeout() || errors.Is(err, context.DeadlineExceeded)
@@ -183,6 +179,26 @@ func isProtocol(err error) bool {
 }
 func is(want error) func(error) bool {
 	return func(err error) bool { return errors.Is(err, want) }
+}
+
+// TestBlackHoleLetsNobodyIn tells a connection that hangs from one that was
+// made and gets no answer: Envoy would report the second as another fault.
+func TestBlackHoleLetsNobodyIn(t *testing.T) {
+	u, _ := start(t)
+	for range 3 {
+		set(t, u, "black-hole")
+		conn, err := net.DialTimeout("tcp", u.Addr(), 200*time.Millisecond)
+		if err == nil {
+			conn.Close()
+		}
+		if !isTimeout(err) {
+			t.Errorf("a connection: %v", err)
+		}
+		set(t, u, "refuse")
+		if _, err := net.Dial("tcp", u.Addr()); !errors.Is(err, syscall.ECONNREFUSED) {
+			t.Errorf("after the black hole: %v", err)
+		}
+	}
 }
 
 func TestStatusSequenceStartsAgain(t *testing.T) {

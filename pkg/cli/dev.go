@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"lab/labs"
 	"lab/pkg/curriculum"
 	"lab/pkg/problem"
 	"lab/pkg/prove"
@@ -20,11 +19,15 @@ func newDev(f *Factory) *cobra.Command {
 
 func newDevLint(f *Factory) *cobra.Command {
 	return leaf(f, "dev-lint", "lint", noArgs, func(*cobra.Command, []string) error {
-		found, err := curriculum.LintAll(labs.FS)
+		all, err := curriculum.All()
 		if err != nil {
 			return err
 		}
-		if err := f.Result(lintDocument(nil, found, f), func() {
+		var found problem.List
+		for _, lab := range all {
+			found = append(found, lab.Lint()...)
+		}
+		if err := f.Result(lintDocument(len(found.Errors()) == 0, found, f), func() {
 			for _, p := range found {
 				fmt.Fprint(f.IO.Out, report.Problem(p, f.style()))
 			}

@@ -72,6 +72,9 @@ func (f *Factory) Client() (*session.Client, error) {
 	return session.NewClient(folder), nil
 }
 
+// ask is whom the session talks to.
+func (f *Factory) ask() session.Ask { return session.Ask{Lang: f.Lang(), Command: f.Prefix} }
+
 // JSON tells whether -o json was asked for.
 func (f *Factory) JSON() bool { return f.output == "json" }
 

@@ -19,7 +19,7 @@ func newCheck(f *Factory) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		r, err := c.Check(cmd.Context(), session.CheckCall{Lang: f.Lang(), Wait: wait})
+		r, err := c.Check(cmd.Context(), session.CheckCall{Ask: f.ask(), Wait: wait})
 		if err != nil {
 			return err
 		}
@@ -28,7 +28,7 @@ func newCheck(f *Factory) *cobra.Command {
 			return err
 		}
 		if r.Opened != nil && !f.JSON() {
-			step, err := c.Step(cmd.Context(), f.Lang())
+			step, err := c.Step(cmd.Context(), f.ask())
 			if err != nil {
 				return err
 			}
@@ -57,7 +57,7 @@ func newWhy(f *Factory) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		r, err := c.Why(cmd.Context(), f.Lang())
+		r, err := c.Why(cmd.Context(), f.ask())
 		if err != nil {
 			return err
 		}
@@ -75,7 +75,7 @@ func newHint(f *Factory) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		h, err := c.Hint(cmd.Context(), f.Lang())
+		h, err := c.Hint(cmd.Context(), f.ask())
 		if err != nil {
 			return err
 		}
@@ -99,7 +99,7 @@ func newAnswer(f *Factory) *cobra.Command {
 			return usage("cli.answer-value", problem.Args{"Question": args[0]})
 		}
 		if len(args) == 2 {
-			q, err := c.Answer(cmd.Context(), session.AnswerCall{Lang: f.Lang(), Question: args[0], Value: args[1]})
+			q, err := c.Answer(cmd.Context(), session.AnswerCall{Ask: f.ask(), Question: args[0], Value: args[1]})
 			if err != nil {
 				return err
 			}
@@ -111,7 +111,7 @@ func newAnswer(f *Factory) *cobra.Command {
 				fmt.Fprintln(f.IO.Out, f.T(id, map[string]any{"ID": q.ID, "Value": q.Value}))
 			})
 		}
-		qs, err := c.Questions(cmd.Context(), f.Lang())
+		qs, err := c.Questions(cmd.Context(), f.ask())
 		if err != nil {
 			return err
 		}
@@ -128,7 +128,7 @@ func newStatus(f *Factory) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		st, err := c.Status(cmd.Context(), f.Lang())
+		st, err := c.Status(cmd.Context(), f.ask())
 		if err != nil {
 			return err
 		}

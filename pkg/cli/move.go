@@ -47,7 +47,7 @@ func (f *Factory) move(cmd *cobra.Command, move, step string) error {
 	if err != nil {
 		return err
 	}
-	m, err := c.Move(cmd.Context(), session.MoveCall{Lang: f.Lang(), Move: move, Step: step})
+	m, err := c.Move(cmd.Context(), session.MoveCall{Ask: f.ask(), Move: move, Step: step})
 	if err != nil {
 		return err
 	}

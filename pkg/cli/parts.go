@@ -50,7 +50,7 @@ func (f *Factory) partStatus(part string) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		st, err := c.Status(cmd.Context(), f.Lang())
+		st, err := c.Status(cmd.Context(), f.ask())
 		if err != nil {
 			return err
 		}
@@ -71,7 +71,7 @@ func (f *Factory) adminOf(cmd *cobra.Command) (*admin.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	st, err := c.Status(cmd.Context(), f.Lang())
+	st, err := c.Status(cmd.Context(), f.ask())
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,8 @@ import (
 	"lab/pkg/problem"
 	"lab/pkg/report"
 	"lab/pkg/session"
+	"lab/pkg/term/text"
+	"lab/pkg/traffic"
 )
 
 // style is how things look on stdout, errStyle on stderr.
@@ -92,7 +94,7 @@ func (f *Factory) askAll(ctx context.Context, c *session.Client, qs []session.Qu
 		if v == "" {
 			continue
 		}
-		if _, err := c.Answer(ctx, session.AnswerCall{Lang: f.Lang(), Question: q.ID, Value: v}); err != nil {
+		if _, err := c.Answer(ctx, session.AnswerCall{Ask: f.ask(), Question: q.ID, Value: v}); err != nil {
 			var p *problem.Problem
 			if !errors.As(err, &p) {
 				return err
@@ -141,4 +143,39 @@ func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys
 // asProblem finds a problem with the code in err.
 func asProblem(err error, p **problem.Problem, code string) bool {
 	return errors.As(err, p) && (*p).Code == code
+}
+
+// finding is a line of the doctor for a program.
+type finding struct {
+	Code  string `json:"code"`
+	Level string `json:"level"`
+	What  string `json:"what"`
+	Fix   string `json:"fix,omitempty"`
+}
+
+func (f *Factory) findings(found []envoy.Finding) (out []finding, bad bool) {
+	for _, x := range found {
+		bad = bad || x.Level == envoy.Bad
+		out = append(out, finding{x.Code, string(x.Level), x.What(f.Words()), x.Fix(f.Words())})
+	}
+	return out, bad
+}
+
+func (f *Factory) printFindings(found []finding) {
+	marks := map[string]text.Mark{string(envoy.OK): text.Pass, string(envoy.Note): text.Open, string(envoy.Bad): text.Fail}
+	for _, x := range found {
+		fmt.Fprintln(f.IO.Out, f.IO.Paint().Mark(marks[x.Level])+" "+x.What)
+		if x.Fix != "" {
+			fmt.Fprintln(f.IO.Out, "  "+x.Fix)
+		}
+	}
+}
+
+// printSummary sums up what was sent.
+func (f *Factory) printSummary(sum traffic.Summary) {
+	for _, g := range sum.Groups {
+		fmt.Fprintln(f.IO.Out, f.T("send.line", map[string]any{
+			"Count": g.Count, "Status": g.Status, "Upstream": g.Upstream, "Error": g.Error, "MaxMS": g.MaxMS}))
+	}
+	fmt.Fprintln(f.IO.Out, f.T("send.total", map[string]any{"Sent": sum.Sent, "Failed": sum.Failed}))
 }

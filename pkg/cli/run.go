@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 
 	"lab/envoy"
 	"lab/pkg/curriculum"
+	"lab/pkg/journal"
 	"lab/pkg/problem"
 	"lab/pkg/report"
 	"lab/pkg/session"
@@ -27,7 +29,7 @@ func runWhere(ctx context.Context, f *Factory) error {
 	if err != nil {
 		return err
 	}
-	step, err := session.NewClient(folder).Step(ctx, f.Lang())
+	step, err := session.NewClient(folder).Step(ctx, f.ask())
 	if err != nil {
 		return err
 	}
@@ -69,7 +71,7 @@ func newList(f *Factory) *cobra.Command {
 		}
 		var rows []row
 		for _, l := range labs {
-			rows = append(rows, row{l.ID, l.Title(f.Lang()), l.Minutes, len(l.Steps), l.Languages, []string{"envoy"}})
+			rows = append(rows, row{l.ID, l.Title[f.Lang()], l.Minutes, len(l.Steps), curriculum.Languages, []string{"envoy"}})
 		}
 		return f.Result(map[string]any{"version": 1, "labs": rows}, func() {
 			for _, r := range rows {
@@ -82,8 +84,12 @@ func newList(f *Factory) *cobra.Command {
 
 func newVersion(f *Factory) *cobra.Command {
 	return leaf(f, "version", "version", noArgs, func(*cobra.Command, []string) error {
-		return f.Result(map[string]any{"version": 1, "lab": version, "envoy": envoy.DefaultVersion()}, func() {
-			fmt.Fprintln(f.IO.Out, f.T("version.line", map[string]any{"Version": version, "Envoy": envoy.DefaultVersion()}))
+		v, err := envoy.DefaultVersion()
+		if err != nil {
+			return err
+		}
+		return f.Result(map[string]any{"version": 1, "lab": version, "envoy": v}, func() {
+			fmt.Fprintln(f.IO.Out, f.T("version.line", map[string]any{"Version": version, "Envoy": v}))
 		})
 	})
 }
@@ -94,11 +100,8 @@ func newDoctor(f *Factory) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		bad := false
-		for _, x := range found {
-			bad = bad || x.Level == envoy.Bad
-		}
-		if err := f.Result(map[string]any{"version": 1, "ok": !bad, "findings": found}, func() { f.printFindings(found) }); err != nil {
+		lines, bad := f.findings(found)
+		if err := f.Result(map[string]any{"version": 1, "ok": !bad, "findings": lines}, func() { f.printFindings(lines) }); err != nil {
 			return err
 		}
 		if bad {
@@ -145,4 +148,42 @@ func newJournal(f *Factory) *cobra.Command {
 	c.Flags().BoolVar(&o.All, "all", false, f.T("flag.all", nil))
 	c.Flags().BoolVar(&follow, "follow", false, f.T("flag.follow", nil))
 	return c
+}
+
+// followJournal tells what is there, and goes on as things happen.
+func (f *Factory) followJournal(ctx context.Context, o report.Filter) error {
+	c, err := f.Client()
+	if err != nil {
+		return err
+	}
+	t := report.NewTeller(f.IO.Out, o, f.JSON(), f.style())
+	var told int64
+	tell := func(e journal.Event) error {
+		if e.Seq <= told {
+			return nil
+		}
+		told = e.Seq
+		if err := t.Tell(e); err != nil {
+			return err
+		}
+		return t.Flush()
+	}
+	return c.Follow(ctx, func(raw []byte) error {
+		if told == 0 { // the stream has begun: what it will not bring stands in the file
+			events, err := f.events()
+			if err != nil {
+				return err
+			}
+			for _, e := range events {
+				if err := tell(e); err != nil {
+					return err
+				}
+			}
+		}
+		var e journal.Event
+		if err := json.Unmarshal(raw, &e); err != nil {
+			return err
+		}
+		return tell(e)
+	})
 }

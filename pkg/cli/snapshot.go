@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -19,7 +20,7 @@ func newSnapshot(f *Factory) *cobra.Command {
 			return err
 		}
 		set, found := snapshot.Load(args[0], text)
-		if err := f.Result(lintDocument(set, found, f), func() { f.printLint(args[0], set, found) }); err != nil {
+		if err := f.Result(lintDocument(set != nil, found, f), func() { f.printLint(args[0], set, found) }); err != nil {
 			return err
 		}
 		if set == nil {
@@ -30,7 +31,7 @@ func newSnapshot(f *Factory) *cobra.Command {
 	return group(f, "snapshot", "snapshot", lint)
 }
 
-func lintDocument(set *snapshot.Set, found problem.List, f *Factory) any {
+func lintDocument(ok bool, found problem.List, f *Factory) any {
 	type finding struct {
 		Code    string `json:"code"`
 		Line    int    `json:"line"`
@@ -47,16 +48,24 @@ func lintDocument(set *snapshot.Set, found problem.List, f *Factory) any {
 		}
 		out = append(out, x)
 	}
-	return map[string]any{"version": 1, "ok": set != nil, "findings": out}
+	return map[string]any{"version": 1, "ok": ok, "findings": out}
 }
 
 func (f *Factory) printLint(file string, set *snapshot.Set, found problem.List) {
 	if len(found) > 0 {
-		fmt.Fprint(f.IO.Out, report.Problems(found, f.style()))
+		fmt.Fprint(f.IO.Out, f.problemsText(found))
 	}
 	if set != nil {
 		fmt.Fprintln(f.IO.Out, f.T("snapshot.ok", map[string]any{"File": file, "Count": len(set.Resources)}))
 	}
+}
+
+func (f *Factory) problemsText(found problem.List) string {
+	var b strings.Builder
+	for _, p := range found {
+		b.WriteString(report.Problem(p, f.style()))
+	}
+	return b.String()
 }
 
 // readUpTo reads a file of at most max bytes.

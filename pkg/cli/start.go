@@ -64,7 +64,7 @@ func runStart(ctx context.Context, f *Factory, o startOptions) error {
 		return err
 	}
 	f.dir = folder.Dir
-	step, err := session.NewClient(folder).Step(ctx, f.Lang())
+	step, err := session.NewClient(folder).Step(ctx, f.ask())
 	if err != nil {
 		return err
 	}

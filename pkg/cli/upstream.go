@@ -14,7 +14,7 @@ func newUpstream(f *Factory) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		st, err := c.Status(cmd.Context(), f.Lang())
+		st, err := c.Status(cmd.Context(), f.ask())
 		if err != nil {
 			return err
 		}

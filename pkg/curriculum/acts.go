@@ -185,8 +185,12 @@ func (s *Step) segments(arg string, m Moment) (string, error) {
 	return s.scope(c, m).Text(t), nil
 }
 
-// Edit changes the text of the file as a filled act says. What it speaks of
-// must be there, exactly once.
+// ErrNotThere is why an edit cannot be done: the text that it speaks of is not
+// in the file, or not once.
+var ErrNotThere = errors.New("not there, or not once")
+
+// Edit changes the text of the file as a filled act says, or gives
+// ErrNotThere.
 func (a Act) Edit(file string) (string, error) {
 	switch a.verb() {
 	case "write":
@@ -195,7 +199,7 @@ func (a Act) Edit(file string) (string, error) {
 		return strings.TrimRight(file, "\n") + "\n" + strings.TrimRight(a.Append, "\n") + "\n", nil
 	case "replace":
 		if n := strings.Count(file, a.Replace.Old); n != 1 {
-			return "", fmt.Errorf("%q stands %d times in the file, not once", a.Replace.Old, n)
+			return "", fmt.Errorf("%w: %q stands in the file %d times", ErrNotThere, a.Replace.Old, n)
 		}
 		return strings.Replace(file, a.Replace.Old, a.Replace.New, 1), nil
 	case "delete_line":
@@ -209,7 +213,7 @@ func (a Act) Edit(file string) (string, error) {
 			kept = append(kept, line)
 		}
 		if n != 1 {
-			return "", fmt.Errorf("%d lines contain %q, not one", n, a.DeleteLine)
+			return "", fmt.Errorf("%w: %d lines contain %q", ErrNotThere, n, a.DeleteLine)
 		}
 		return strings.Join(kept, ""), nil
 	}

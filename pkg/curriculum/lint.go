@@ -5,7 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode/utf8"
+
+	"golang.org/x/text/width"
 
 	"lab/checks"
 	"lab/pkg/problem"
@@ -194,10 +195,24 @@ func (t *linter) style(file string, w *stepWords) {
 		t.fail("curriculum.long", file, w.body.line, problem.Args{"Have": len(lines), "Want": maxLines})
 	}
 	for i, line := range lines {
-		if utf8.RuneCountInString(line) > maxWidth {
+		if columns(line) > maxWidth {
 			t.fail("curriculum.wide", file, w.body.line+i, problem.Args{"Want": maxWidth})
 		}
 	}
+}
+
+// columns is the width of a line on a terminal: a Chinese character takes two.
+func columns(line string) int {
+	n := 0
+	for _, r := range line {
+		switch width.LookupRune(r).Kind() {
+		case width.EastAsianWide, width.EastAsianFullwidth:
+			n += 2
+		default:
+			n++
+		}
+	}
+	return n
 }
 
 // solutions makes sure that something kills each check and each diagnosis.
@@ -205,6 +220,7 @@ func (t *linter) solutions(s *Step) {
 	checked, diagnosed := map[string]bool{}, map[string]bool{}
 	for _, w := range s.Wrong {
 		file := "wrong/" + s.file() + "/" + w.Name + ".yaml"
+		t.acts(s, file, w.Before)
 		t.acts(s, file, w.Acts)
 		if w.Fails == nil {
 			continue
@@ -248,6 +264,8 @@ func (t *linter) acts(s *Step, file string, acts []Act) {
 			edited = false
 		case "kill":
 			good = a.Kill == "envoy" || a.Kill == "control-plane"
+		case "lab":
+			t.segments(s, file, a.Lab)
 		case "wait":
 			conditions = append(conditions, a.Wait)
 		}
@@ -260,6 +278,20 @@ func (t *linter) acts(s *Step, file string, acts []Act) {
 		t.fail("curriculum.unsaved", file, 0, nil)
 	}
 	t.conditions(s, file, conditions)
+}
+
+// segments compiles the ${expressions} in the arguments of a command.
+func (t *linter) segments(s *Step, file string, args []string) {
+	c, errs := s.compiled()
+	if len(errs) > 0 {
+		return // told already
+	}
+	for _, a := range args {
+		_, errs := c.rules.Text(checks.Source{Text: a, File: file})
+		for _, e := range errs {
+			t.fail("curriculum.expression", file, 0, problem.Args{"Error": e.Message, "Expression": a})
+		}
+	}
 }
 
 // conditions compiles what acts wait for. Templates in them are taken for text.

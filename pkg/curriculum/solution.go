@@ -15,6 +15,7 @@ import (
 type Solution struct {
 	Name    string // of its file
 	Why     string // what it tries, for authors
+	Before  []Act  // done on the step's start, before the step is opened again
 	Acts    []Act
 	Fails   *Fails         // of a wrong one
 	Verdict checks.Verdict // that it must get
@@ -28,6 +29,7 @@ type Fails struct {
 
 type solutionFile struct {
 	Why     string         `yaml:"why"`
+	Before  []Act          `yaml:"before"`
 	Acts    []Act          `yaml:"acts"`
 	Fails   *Fails         `yaml:"fails"`
 	Verdict checks.Verdict `yaml:"verdict"`
@@ -46,7 +48,7 @@ func (l *loader) solutions(dir string, wrong bool) []Solution {
 		if !l.decode(name, &f) {
 			continue
 		}
-		s := Solution{Name: strings.TrimSuffix(path.Base(n), ".yaml"), Why: f.Why, Acts: f.Acts, Fails: f.Fails, Verdict: f.Verdict}
+		s := Solution{Name: strings.TrimSuffix(path.Base(n), ".yaml"), Why: f.Why, Before: f.Before, Acts: f.Acts, Fails: f.Fails, Verdict: f.Verdict}
 		switch {
 		case s.Verdict != "":
 		case wrong:

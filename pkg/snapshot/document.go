@@ -130,22 +130,27 @@ func syntaxError(r *reporter, err error, later bool) {
 	code, atContext := "syntax", false
 	msg, context := le.Message, le.ContextMsg
 	switch {
-	case later && strings.Contains(msg, "<document start>"):
+	case strings.Contains(msg, "<document start>"):
 		code = "trailing"
+	case later:
+		code = "second-document"
 	case strings.Contains(msg, "unexpected end of stream"), strings.Contains(msg, "unexpected document indicator"):
 		code, atContext = "syntax-quote", true
 	case strings.Contains(msg, "',' or ']'"), strings.Contains(msg, "',' or '}'"):
 		code, atContext = "syntax-bracket", true
+	case strings.Contains(msg, "expected node content"):
+		code = "syntax-node"
 	case strings.Contains(msg, "tab"), strings.Contains(msg, "cannot start any token") && atTab(r, le.Mark):
 		code = "syntax-tab"
 	case strings.Contains(msg, "expected ':'"):
 		code, atContext = "syntax-colon", true
-	case strings.Contains(msg, "mapping values are not allowed"):
+	case strings.Contains(msg, "mapping values are not allowed") && strings.Contains(r.src.before(le.Mark.Line, le.Mark.Column), ": "):
 		code = "syntax-value"
-	case strings.Contains(msg, "expected key"), strings.Contains(msg, "expected '-' indicator"),
-		strings.Contains(msg, "<document start>"), strings.Contains(msg, "not allowed in this context"):
+	case strings.Contains(msg, "expected key"), strings.Contains(msg, "expected '-' indicator"), strings.Contains(msg, "not allowed in this context"):
 		code = "syntax-indent"
-	case strings.Contains(msg, "unknown anchor"):
+	case strings.Contains(msg, "unknown escape"):
+		code = "syntax-escape"
+	case strings.Contains(msg, "unknown anchor"), strings.Contains(context, "scanning an alias"):
 		code = "syntax-anchor"
 	case strings.Contains(msg, "cannot start any token"):
 		code = "syntax-character"

@@ -141,8 +141,8 @@ func nearType(name string) string {
 // guessType names the type that a mapping without @type most likely is, from
 // its keys: the one served type that has all of them.
 func (w *walker) guessType(pairs []pair) string {
-	if len(w.path) > 1 || w.resource == "" && len(w.path) == 0 {
-		return ""
+	if w.resource != "" {
+		return "" // inside of a resource any type may be meant
 	}
 	found := ""
 	for full := range served {

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"regexp"
 	"strconv"
+	"strings"
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"go.yaml.in/yaml/v4"
@@ -60,7 +61,7 @@ func (w *walker) response(root *yaml.Node, set *Set) {
 	w.owners = append(w.owners, md)
 	if n.Kind != yaml.MappingNode {
 		w.errorAt(root, "want-mapping", problem.Args{
-			"Field": "resources", "Type": string(md.Name()), "Got": got(n), "In": w.around(),
+			"Field": w.src.file, "Type": "version_info, resources", "Got": got(n), "In": w.around(),
 		})
 		return
 	}
@@ -146,6 +147,9 @@ func (w *walker) resourceItem(at *yaml.Node, set *Set, lines map[string]int) {
 		w.errorAt(at, "want-mapping", problem.Args{"Field": w.last(), "Type": "@type", "Got": got(n), "In": w.around()})
 		return
 	}
+	if label := labelOf(n); label != "" {
+		w.resource, w.path = label, w.path[:0]
+	}
 	pairs := w.pairs(n)
 	_, mt := w.typeOf(at, pairs)
 	if mt == nil {
@@ -157,11 +161,6 @@ func (w *walker) resourceItem(at *yaml.Node, set *Set, lines map[string]int) {
 		w.errorAt(at, "not-served", problem.Args{"Type": string(md.FullName())})
 		return
 	}
-	w.resource = string(md.Name())
-	if name := named(pairs, nameKey(md)); name != "" {
-		w.resource += " " + strconv.Quote(cut(name, 60))
-	}
-	w.path = w.path[:0]
 	body := mt.New()
 	w.seen.begin()
 	raw, ok := w.anyBody(at, n, pairs, body)
@@ -188,12 +187,16 @@ func (w *walker) resourceItem(at *yaml.Node, set *Set, lines map[string]int) {
 	set.Resources = append(set.Resources, res)
 }
 
-// named gives the text of a resource's name before the resource is read.
-func named(pairs []pair, key string) string {
-	for _, p := range pairs {
-		if p.name == key && p.value != nil && p.value.Kind == yaml.ScalarNode {
-			return p.value.Value
-		}
+// labelOf names a resource before it is read: Cluster "orders". Without @type
+// it is "".
+func labelOf(n *yaml.Node) string {
+	typ := child(n, nil, "@type")
+	if typ == nil || typ.Kind != yaml.ScalarNode {
+		return ""
 	}
-	return ""
+	label := cut(typ.Value[strings.LastIndexAny(typ.Value, "./")+1:], 60)
+	if name := child(n, nil, "name", "cluster_name", "clusterName"); name != nil && name.Kind == yaml.ScalarNode {
+		label += " " + strconv.Quote(cut(name.Value, 60))
+	}
+	return label
 }

@@ -59,6 +59,16 @@ func (w *walker) last() string {
 	return name
 }
 
+// list is the field without the number of an item in it.
+func (w *walker) list() string {
+	for i := len(w.path) - 1; i >= 0; i-- {
+		if w.path[i][0] != '[' {
+			return w.path[i]
+		}
+	}
+	return ""
+}
+
 func (w *walker) lineOf(n *yaml.Node) string {
 	return strconv.Itoa(w.src.place(n.Line, n.Column).Line)
 }

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"cmp"
 	"net/netip"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	"go.yaml.in/yaml/v4"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 
@@ -43,24 +45,11 @@ func (o *observer) begin() { o.hosts = o.hosts[:0] }
 
 // message is told each message when it is complete; n is its mapping.
 func (o *observer) message(w *walker, at, n *yaml.Node, m protoreflect.Message) {
+	if typ, name, source := asks(m.Interface()); name != "" && overADS(source) {
+		at := child(n, n, "route_config_name", "routeConfigName", "eds_cluster_config", "edsClusterConfig", "name")
+		o.asked = append(o.asked, ask{typ, name, at, w.resource})
+	}
 	switch m := m.Interface().(type) {
-	case *clusterv3.Cluster:
-		eds := m.GetEdsClusterConfig()
-		if m.GetType() == clusterv3.Cluster_EDS && overADS(eds.GetEdsConfig()) {
-			name := eds.GetServiceName()
-			if name == "" {
-				name = m.GetName()
-			}
-			o.ask(w, "EDS", name, n, "eds_cluster_config", "edsClusterConfig")
-		}
-	case *hcmv3.Rds:
-		if overADS(m.GetConfigSource()) {
-			o.ask(w, "RDS", m.GetRouteConfigName(), n, "route_config_name", "routeConfigName")
-		}
-	case *tlsv3.SdsSecretConfig:
-		if overADS(m.GetSdsConfig()) {
-			o.ask(w, "SDS", m.GetName(), n, "name")
-		}
 	case *listenerv3.Filter:
 		o.bare(w, at, m.GetConfigType() == nil, m.GetName())
 	case *listenerv3.ListenerFilter:
@@ -82,18 +71,30 @@ func (o *observer) message(w *walker, at, n *yaml.Node, m protoreflect.Message) 
 	}
 }
 
-func overADS(c *corev3.ConfigSource) bool { return c.GetAds() != nil || c.GetSelf() != nil }
-
-func (o *observer) ask(w *walker, typ, name string, n *yaml.Node, keys ...string) {
-	if name != "" {
-		o.asked = append(o.asked, ask{typ, name, child(n, n, keys...), w.resource})
+// asks tells which resource a message asks for, and from where; the type is ""
+// for a message that asks for none.
+func asks(m proto.Message) (typ, name string, source *corev3.ConfigSource) {
+	switch m := m.(type) {
+	case *clusterv3.Cluster:
+		eds := m.GetEdsClusterConfig()
+		if m.GetType() == clusterv3.Cluster_EDS {
+			return "EDS", cmp.Or(eds.GetServiceName(), m.GetName()), eds.GetEdsConfig()
+		}
+	case *hcmv3.Rds:
+		return "RDS", m.GetRouteConfigName(), m.GetConfigSource()
+	case *tlsv3.SdsSecretConfig:
+		return "SDS", m.GetName(), m.GetSdsConfig()
 	}
+	return "", "", nil
 }
 
-// child gives the value under one of the keys of a mapping, or another node.
+func overADS(c *corev3.ConfigSource) bool { return c.GetAds() != nil || c.GetSelf() != nil }
+
+// child gives the value under the first of the keys that a mapping has, or
+// another node.
 func child(n, otherwise *yaml.Node, keys ...string) *yaml.Node {
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		for _, k := range keys {
+	for _, k := range keys {
+		for i := 0; i+1 < len(n.Content); i += 2 {
 			if n.Content[i].Value == k {
 				return n.Content[i+1]
 			}

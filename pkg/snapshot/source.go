@@ -59,6 +59,12 @@ func (s *source) line(line int) string {
 	return string(bytes.ToValidUTF8(rest, []byte("\uFFFD")))
 }
 
+// before is the text of a line up to a column, or as much as a problem carries.
+func (s *source) before(line, col int) string {
+	text := []rune(s.line(line))
+	return string(text[:max(0, min(len(text), col-1))])
+}
+
 // indent is the white space that a line starts with.
 func (s *source) indent(line int) []byte {
 	if line < 1 || line > len(s.starts) {

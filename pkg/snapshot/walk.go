@@ -261,7 +261,7 @@ func (w *walker) listField(at *yaml.Node, fd protoreflect.FieldDescriptor, list 
 		target = target.Alias
 	}
 	if target.Kind != yaml.SequenceNode {
-		w.warnAt(at, "single", func() problem.Args { return problem.Args{"Field": w.last(), "In": w.around()} })
+		w.warnAt(at, "single", func() problem.Args { return problem.Args{"Field": w.list(), "In": w.around()} })
 		w.item(at, fd, list)
 		return
 	}
@@ -271,7 +271,7 @@ func (w *walker) listField(at *yaml.Node, fd protoreflect.FieldDescriptor, list 
 	}
 	defer w.leave(n)
 	if !outer {
-		w.warnAt(at, "nested-list", func() problem.Args { return problem.Args{"Field": w.last(), "In": w.around()} })
+		w.warnAt(at, "nested-list", func() problem.Args { return problem.Args{"Field": w.list(), "In": w.around()} })
 	}
 	for i, item := range n.Content {
 		if w.stop() {
@@ -294,7 +294,7 @@ func (w *walker) item(at *yaml.Node, fd protoreflect.FieldDescriptor, list proto
 	}
 	switch {
 	case isNull(at) && !holdsNull(fd):
-		w.warnAt(at, "null-item", func() problem.Args { return problem.Args{"Field": w.last(), "In": w.around()} })
+		w.warnAt(at, "null-item", func() problem.Args { return problem.Args{"Field": w.list(), "In": w.around()} })
 		list.Append(list.NewElement())
 	case target.Kind == yaml.SequenceNode && !holdsList(fd):
 		w.listField(at, fd, list, false)

@@ -68,6 +68,14 @@ func (l look) same(o look) bool {
 	return l.kind == o.kind && l.sum == o.sum && fmt.Sprint(l.err) == fmt.Sprint(o.err)
 }
 
+// writtenWith tells whether nothing was written between two looks.
+func (l look) writtenWith(o look) bool {
+	if l.stamp == nil || o.stamp == nil {
+		return l.stamp == nil && o.stamp == nil
+	}
+	return l.stamp.ModTime().Equal(o.stamp.ModTime())
+}
+
 // cutOff tells whether l looks like the beginning of a save whose end is still
 // to come, or of a move.
 func (l look) cutOff(before []byte) bool {

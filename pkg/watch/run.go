@@ -25,14 +25,13 @@ type watcher struct {
 	reported look      // what the receiver knows; at first its kind is ""
 	inForce  []byte    // text of the last Saved
 	seen     look      // the last look
-	since    time.Time // when seen was first seen
+	since    time.Time // when seen was first seen like this
 	lastLook time.Time
 	pending  bool // seen differs from reported and has to settle
 	heard    bool // an event came since the last look
 	silent   bool // the last change came without an event, so far
 	heldTold bool
 	polling  bool
-	stamp    os.FileInfo // of the last full look; nil: look again in full
 }
 
 func newWatcher(path string, hear *listener) *watcher {
@@ -68,13 +67,14 @@ func (w *watcher) run(ctx context.Context) {
 	}
 }
 
-// listen makes the next look a full one, and soon. While a change settles the
-// alarm is set already.
+// listen makes the next look a full one, and soon.
 func (w *watcher) listen(alarm *time.Timer) {
 	w.heard = true
-	if !w.pending {
-		alarm.Reset(spacing - w.now().Sub(w.lastLook))
+	soon := spacing - w.now().Sub(w.lastLook)
+	if w.pending {
+		soon = min(soon, w.next())
 	}
+	alarm.Reset(soon)
 }
 
 // look looks at the file and gives what there is to report.
@@ -93,8 +93,7 @@ func (w *watcher) look() (out []Event) {
 		w.silent = true
 	}
 	w.heard = false
-	w.stamp = l.stamp
-	if !l.same(w.seen) {
+	if !l.same(w.seen) || !l.writtenWith(w.seen) {
 		w.since = w.lastLook
 	}
 	w.seen = l
@@ -155,9 +154,9 @@ func (w *watcher) next() time.Duration {
 // what the last one found.
 func (w *watcher) untouched() bool {
 	fi, err := os.Stat(w.path)
-	if err != nil || w.stamp == nil {
+	if err != nil || w.seen.stamp == nil {
 		return err != nil && w.reported.kind == Gone
 	}
-	return os.SameFile(fi, w.stamp) && fi.Size() == w.stamp.Size() && fi.ModTime().Equal(w.stamp.ModTime()) &&
-		w.lastLook.Sub(fi.ModTime()).Abs() > tick
+	return os.SameFile(fi, w.seen.stamp) && fi.Size() == w.seen.stamp.Size() &&
+		fi.ModTime().Equal(w.seen.stamp.ModTime()) && w.lastLook.Sub(fi.ModTime()).Abs() > tick
 }

@@ -1,7 +1,7 @@
 package watch
 
 import (
-	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"go.uber.org/goleak"
 )
 
 // half opens the file as an editor does, writes the first half, and gives a
@@ -119,29 +117,48 @@ func TestNoiseIsNoNews(t *testing.T) {
 }
 
 // A folder that gives no events is polled from the first change on, and that
-// is said.
+// is said. The clock is the test's own.
 func TestDeafFolderIsPolled(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "snapshot.yaml")
 	write(t, path, "one")
-	ctx, cancel := context.WithCancel(context.Background())
 	w := newWatcher(path, &listener{path: path})
-	go w.run(ctx)
-	e := &eye{t, path, w.out}
-	defer func() {
-		cancel()
-		for range w.out {
+	clock := time.Now()
+	w.now = func() time.Time { return clock }
+	after := func(d time.Duration, want ...Kind) {
+		t.Helper()
+		clock = clock.Add(d)
+		var got []Kind
+		for _, e := range w.look() {
+			got = append(got, e.Kind)
 		}
-		goleak.VerifyNone(t)
-	}()
-	e.want("one")
+		if !slices.Equal(got, want) {
+			t.Fatalf("got %v, want %v", got, want)
+		}
+	}
+	after(0)
+	after(quiet, Saved)
+	if w.next() != patrol {
+		t.Errorf("the next look is in %v, want %v", w.next(), patrol)
+	}
 	write(t, path, "two")
-	e.want("two")
-	e.wantKind(Polling)
-	from := time.Now()
+	after(patrol)
+	after(quiet, Saved)
+	after(patrol, Polling)
+	if w.next() != poll {
+		t.Errorf("the next look is in %v, want %v", w.next(), poll)
+	}
 	write(t, path, "three")
-	e.want("three")
-	if took := time.Since(from); took > patrol {
-		t.Errorf("polling noticed a save after %v", took)
+	after(poll)
+	after(quiet, Saved)
+	after(patrol)
+}
+
+// Without a watcher at all the same holds from the start, with the reason.
+func TestNoWatcherIsPolling(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "snapshot.yaml")
+	w := newWatcher(path, &listener{path: path, err: errors.New("too many open files")})
+	if got := w.look(); len(got) != 1 || got[0].Kind != Polling || got[0].Err == nil {
+		t.Errorf("got %v", got)
 	}
 }
 

@@ -1,0 +1,4 @@
+package curriculum
+
+// Skeleton TEMP
+func Skeleton() (map[string][]byte, error) { return nil, nil }
