@@ -18,7 +18,7 @@ const maxItems = 20
 // Grade gives the verdicts of the step. The texts of the report are empty.
 func (s *Scope) Grade() Report {
 	rep := Report{Version: 1, Lab: s.in.Lab, Step: s.in.Step, Verdict: Passed}
-	rep.Missing, rep.Settles = s.missing()
+	rep.Missing, rep.Settles = s.Missing()
 	rep.Settles = rep.Settles || s.unsent()
 	for _, c := range s.rules.checks {
 		res := Result{ID: c.id, Verdict: CannotTell, Evidence: []Item{}}
@@ -52,9 +52,9 @@ func worse(a, b Verdict) Verdict {
 	return Passed
 }
 
-// missing names the first thing without which nothing can be told: what comes
-// behind it often follows from it.
-func (s *Scope) missing() (out []Missing, settles bool) {
+// Missing names the first thing without which nothing can be told, since what
+// comes behind it often follows from it; and whether it may come by itself.
+func (s *Scope) Missing() (out []Missing, settles bool) {
 	if s.ev.run == nil || s.ev.step.ID != s.in.Step {
 		return []Missing{{ID: NeedStep}}, false
 	}

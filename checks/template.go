@@ -84,8 +84,11 @@ func segment(s string) int {
 	return -1
 }
 
+// gap stands where a segment has no value.
+const gap = "(?)"
+
 // Text fills a text in. A segment that has no value (what it speaks of did not
-// happen) becomes a question mark.
+// happen) becomes (?).
 func (s *Scope) Text(t *Text) string {
 	var b strings.Builder
 	for _, p := range t.parts {
@@ -95,7 +98,7 @@ func (s *Scope) Text(t *Text) string {
 		}
 		v, err := s.String(p.expr)
 		if err != nil {
-			v = "?"
+			v = gap
 		}
 		b.WriteString(v)
 	}

@@ -20,8 +20,7 @@ func (s *Step) Grade(lang string, m Moment) (checks.Report, error) {
 		return m.Values.command(sc.Text(t))
 	}
 	for i := range rep.Missing {
-		id := rep.Missing[i].ID
-		rep.Missing[i].Text = words.For(lang).T("checks.missing."+id, map[string]any{"Lab": m.Values.Command})
+		rep.Missing[i].Text = m.missing(lang, rep.Missing[i].ID)
 	}
 	for i := range rep.Checks {
 		r := &rep.Checks[i]

@@ -172,13 +172,22 @@ func (s *Step) Text(lang string, m Moment) (string, error) {
 func (s *Step) Hints() int { return len(s.words[Languages[0]].Hints) }
 
 // Hint is the hint of a rung from 1; a higher one than there is gives the
-// last.
+// last. Where a part is down, every hint tells of that.
 func (s *Step) Hint(lang string, rung int, m Moment) (string, error) {
 	c, err := s.use()
 	if err != nil {
 		return "", err
 	}
+	sc := s.scope(c, m)
+	if missing, _ := sc.Missing(); len(missing) > 0 {
+		return m.missing(lang, missing[0].ID), nil
+	}
 	hints := c.in(lang).hints
 	rung = min(max(rung, 1), len(hints))
-	return m.Values.command(s.scope(c, m).Text(hints[rung-1])), nil
+	return m.Values.command(sc.Text(hints[rung-1])), nil
+}
+
+// missing says what is not there, and what brings it back.
+func (m Moment) missing(lang, id string) string {
+	return words.For(lang).T("checks.missing."+id, map[string]any{"Lab": m.Values.Command})
 }

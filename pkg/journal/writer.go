@@ -151,11 +151,10 @@ func (w *Writer) Seq() int64 {
 	return w.seq
 }
 
-// Close stores what is written for good and closes the file. Events that come
-// later are dropped.
+// Close closes the file. Events that come later are dropped.
 func (w *Writer) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.err = os.ErrClosed
-	return errors.Join(w.f.Sync(), w.f.Close())
+	return w.f.Close()
 }

@@ -1,23 +1,23 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
 	"lab/pkg/journal"
 )
 
-func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+func sorted[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
 
 // hostsChange compares a host list with the one before it.
 func (t *Story) hostsChange(h journal.Hosts) string {
 	before, known := t.hosts[h.Cluster]
-	t.hosts[h.Cluster] = h.Hosts
 	a := args{"Cluster": h.Cluster, "Before": len(before), "Count": len(h.Hosts)}
 	if h.Gone {
-		delete(t.hosts, h.Cluster)
 		return t.s.t("report.say.cluster-gone", a)
 	}
 	was, is := flags(before), flags(h.Hosts)
@@ -104,7 +104,7 @@ func (t *Story) process(p journal.Process) string {
 func (t *Story) part(role string) string {
 	switch role {
 	case "envoy", "control-plane", "session", "upstream":
-		return t.s.t("report.part."+role, nil)
+		return t.s.t("report.say.part."+role, nil)
 	}
 	return role
 }
@@ -125,6 +125,9 @@ func (t *Story) note(n journal.Note) string {
 	var list []string
 	for _, k := range sorted(n.Args) {
 		a[k] = n.Args[k]
+		if k == "file" {
+			a[k] = path.Base(n.Args[k])
+		}
 		list = append(list, k+"="+n.Args[k])
 	}
 	if id := "report.note." + n.Code; t.s.Words.Has(id) {

@@ -1,11 +1,9 @@
 package report
 
 import (
-	"errors"
 	"strconv"
 	"strings"
 
-	"lab/pkg/journal"
 	"lab/pkg/problem"
 	"lab/pkg/term/text"
 	"lab/pkg/words"
@@ -40,49 +38,25 @@ func Problem(p *problem.Problem, s Style) string {
 	return out + s.quote(*p.Place, fix)
 }
 
-// Problems shows the problems of a file that lab refuses, and what that means
-// for Envoy: inForce is the version of the snapshot that stays, "" where there
-// is none.
-func Problems(ps []*problem.Problem, inForce string, s Style) string {
+// Problems shows the problems of a file, and how many there are.
+func Problems(ps []*problem.Problem, s Style) string {
 	var b strings.Builder
 	for i, p := range ps {
 		if i == maxProblems {
-			b.WriteString(s.wrap(s.t("report.problem.more", args{"Count": len(ps) - i}), 0))
 			break
 		}
 		b.WriteString(Problem(p, s))
 	}
-	id := "report.problem.refused"
-	if inForce == "" {
-		id = "report.problem.refused-first"
+	if len(ps) > maxProblems {
+		b.WriteString(s.wrap(s.t("report.problem.count-shown", args{"Count": len(ps), "Shown": maxProblems}), 0))
+	} else {
+		b.WriteString(s.wrap(s.t("report.problem.count", args{"Count": len(ps)}), 0))
 	}
-	b.WriteString(s.wrap(s.t(id, args{"Version": inForce, "Count": len(ps)}), 0))
 	return b.String()
 }
 
-// FileProblems gives the problems of a journaled reading of a file back as they
-// were. One whose code this lab does not know keeps its English text.
-func FileProblems(snap journal.Snapshot, w *words.Words) []*problem.Problem {
-	out := make([]*problem.Problem, len(snap.Problems))
-	for i, jp := range snap.Problems {
-		p := &problem.Problem{Code: jp.Code, Args: problem.Args{}, Warning: jp.Warning, Exit: problem.Environment}
-		for k, v := range jp.Args {
-			p.Args[k] = v
-		}
-		if !w.Has("problem." + jp.Code + ".what") {
-			p.Cause = errors.New(jp.Text)
-		}
-		out[i] = p.At(problem.Place{File: snap.File, Line: jp.Line, Col: jp.Col, Source: jp.Source})
-	}
-	return out
-}
-
 func (s Style) what(p *problem.Problem) string {
-	id := "problem." + p.Code + ".what"
-	if p.Cause != nil && !s.Words.Has(id) {
-		return text.CleanLine(p.Cause.Error())
-	}
-	return s.t(id, p.Args)
+	return s.t("problem."+p.Code+".what", p.Args)
 }
 
 func (s Style) fix(p *problem.Problem) string {

@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,13 +46,13 @@ func (s Style) statusParts(st Status) string {
 	}
 	envoy := s.t("report.status.envoy", args{"Version": e.Version, "Runtime": e.Runtime, "Epoch": e.Epoch, "State": envoyState(e)})
 	var addrs []string
-	for _, name := range slices.Sorted(maps.Keys(e.Listeners)) {
+	for _, name := range sorted(e.Listeners) {
 		addrs = append(addrs, e.Listeners[name])
 	}
 	control := s.t("report.status.control-plane", args{"Pid": cp.Pid, "Address": cp.Address})
 	link := s.t("report.status.not-connected", nil)
 	if cp.Connected && cp.Since != nil {
-		link = s.t("report.status.connected-since", args{"Time": s.clock(*cp.Since)})
+		link = s.t("report.status.connected-since", args{"Time": s.inZone(*cp.Since).Format(time.TimeOnly)})
 	} else if cp.Connected {
 		link = s.t("report.status.connected", nil)
 	}
@@ -117,7 +116,7 @@ func version(v string) string {
 }
 
 func orderedTypes[V any](types map[string]V) []string {
-	out := slices.Sorted(maps.Keys(types))
+	out := sorted(types)
 	rank := func(t string) int {
 		if i := slices.Index(typeOrder, t); i >= 0 {
 			return i
@@ -133,6 +132,9 @@ func (s Style) statusTrouble(st Status) string {
 	var b strings.Builder
 	for _, d := range st.Down {
 		b.WriteString(s.statusDown(d))
+	}
+	if len(st.Down) == 0 && !st.ControlPlane.Connected {
+		b.WriteString(s.marked(text.Open, s.t("report.status.retrying", nil)))
 	}
 	if r := st.Refused; r != nil {
 		a := args{"File": r.File, "Line": r.Line, "Count": r.Problems, "Version": r.InForce}
@@ -197,6 +199,9 @@ func (s Style) statusTraffic(t *Traffic) string {
 }
 
 func (s Style) statusUpstreams(ups []UpstreamStatus) string {
+	if len(ups) == 0 {
+		return ""
+	}
 	var parts []string
 	for _, u := range ups {
 		a := args{"Name": u.Name, "Fault": u.Fault, "Rate": rate(u.Rate)}

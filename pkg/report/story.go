@@ -1,15 +1,17 @@
 package report
 
 import (
+	"maps"
+	"path"
 	"slices"
 	"strings"
 
 	"lab/pkg/journal"
 )
 
-// Story explains events one after the other. What an event means depends on
-// those before it: a NACK names a nonce, and only the response with that nonce
-// says which version was refused.
+// Story explains events. What an event means depends on those before it: a NACK
+// names a nonce, and only the response with that nonce says which version was
+// refused. So each event is first explained (or not), and then learned.
 type Story struct {
 	s     Style
 	sent  map[answer]journal.Response
@@ -38,8 +40,27 @@ func NewStory(s Style) *Story {
 		hosts: map[string][]journal.Host{}, stats: map[string]uint64{}}
 }
 
-// Sentence explains e, the next event, in one sentence or two; "" where there
-// is nothing to say about it.
+// Learn takes in an event that later ones are explained from.
+func (t *Story) Learn(e journal.Event) {
+	switch {
+	case e.Response != nil:
+		r := *e.Response
+		t.sent[answer{r.Pid, r.Stream, r.Nonce}] = r
+		t.last[subscription{r.Pid, r.Stream, r.Type}] = r
+	case e.Stats != nil:
+		if e.Stats.Full { // the first sample of a process: nothing of another one holds
+			clear(t.stats)
+		}
+		maps.Copy(t.stats, e.Stats.Values)
+	case e.Hosts != nil && e.Hosts.Gone:
+		delete(t.hosts, e.Hosts.Cluster)
+	case e.Hosts != nil:
+		t.hosts[e.Hosts.Cluster] = e.Hosts.Hosts
+	}
+}
+
+// Sentence explains e, which is not learned yet, in one sentence or two; ""
+// where there is nothing to say about it.
 func (t *Story) Sentence(e journal.Event) string {
 	switch {
 	case e.Run != nil:
@@ -65,8 +86,13 @@ func (t *Story) Sentence(e journal.Event) string {
 
 func (t *Story) stream(st journal.Stream) string {
 	a := args{"Stream": st.ID, "Peer": st.Peer, "Method": st.Method, "Reason": st.Reason}
-	if st.State == "opened" {
+	switch {
+	case st.State == "opened":
 		return t.s.t("report.say.stream-opened", a)
+	case st.Reason == "client":
+		return t.s.t("report.say.stream-closed-by-envoy", a)
+	case st.Reason == "server":
+		return t.s.t("report.say.stream-closed-by-control-plane", a)
 	}
 	return t.s.t("report.say.stream-closed", a)
 }
@@ -92,10 +118,7 @@ func (t *Story) request(r journal.Request) string {
 }
 
 func (t *Story) response(r journal.Response) string {
-	key := subscription{r.Pid, r.Stream, r.Type}
-	before, again := t.last[key]
-	t.sent[answer{r.Pid, r.Stream, r.Nonce}] = r
-	t.last[key] = r
+	before, again := t.last[subscription{r.Pid, r.Stream, r.Type}]
 	names := make([]string, len(r.Resources))
 	for i, ref := range r.Resources {
 		names[i] = ref.Name
@@ -147,7 +170,7 @@ func (t *Story) snapshot(kind journal.Kind, sn journal.Snapshot) string {
 	for _, typ := range orderedTypes(counts) {
 		parts = append(parts, t.s.t("report.say.count-of-type", args{"Type": typ, "N": counts[typ]}))
 	}
-	a := args{"File": sn.File, "Version": sn.Version, "Count": len(sn.Problems), "Parts": parts, "Line": 0, "Explicit": sn.Explicit}
+	a := args{"File": path.Base(sn.File), "Version": sn.Version, "Count": len(sn.Problems), "Parts": parts, "Line": 0, "Explicit": sn.Explicit}
 	if len(sn.Problems) > 0 {
 		a["Line"] = sn.Problems[0].Line
 	}
@@ -182,10 +205,9 @@ func (t *Story) statsChange(st journal.Stats) string {
 	var out []string
 	for _, name := range sorted(st.Values) {
 		before, known := t.stats[name]
-		t.stats[name] = st.Values[name]
 		a := args{"Name": name, "Before": before, "Value": st.Values[name]}
 		switch {
-		case st.Full || !known && st.Values[name] == 0:
+		case st.Full || !known && st.Values[name] == 0: // where it begins, not a change
 		case name == connected && st.Values[name] == 0:
 			out = append(out, t.s.t("report.say.disconnected", a))
 		case name == connected:

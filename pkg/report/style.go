@@ -19,6 +19,8 @@ import (
 	"lab/pkg/words"
 )
 
+//go:generate go run ./internal/genschema ../../docs/schemas
+
 // Version is the version of every JSON document. Changes add fields only.
 const Version = 1
 
@@ -42,12 +44,18 @@ func (s Style) t(id string, a args) string {
 	return s.Words.T(id, s.clean(a))
 }
 
+// multiline is the one value that keeps its lines: the end of a log.
+const multiline = "Tail"
+
 func (s Style) clean(a args) args {
 	out := args{"Lab": s.Lab}
 	for k, v := range a {
 		switch v := v.(type) {
 		case string:
 			out[k] = text.CleanLine(v)
+			if k == multiline {
+				out[k] = text.Clean(v)
+			}
 		case []string:
 			out[k] = cleanList(v)
 		case []any: // a list that came through JSON
@@ -97,11 +105,15 @@ func (s Style) dim(body string, n int) string {
 	return b.String()
 }
 
-func (s Style) clock(t time.Time) string {
+func (s Style) inZone(t time.Time) time.Time {
 	if s.Zone != nil {
-		t = t.In(s.Zone)
+		return t.In(s.Zone)
 	}
-	return t.Format(clockFormat)
+	return t
+}
+
+func (s Style) clock(t time.Time) string {
+	return s.inZone(t).Format(clockFormat)
 }
 
 // JSON writes one document, indented, with a newline at its end.

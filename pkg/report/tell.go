@@ -58,18 +58,20 @@ func (t *Teller) Tell(e journal.Event) error {
 		}
 		return t.raw.Encode(e)
 	}
-	body := t.story.Sentence(e)
-	switch {
-	case !t.wanted(e):
+	defer t.story.Learn(e)
+	if !t.wanted(e) {
 		return nil
-	case e.Kind == journal.KindProbe:
+	}
+	if e.Kind == journal.KindProbe {
 		if t.alike.add(e) {
 			return nil
 		}
 		err := t.Flush()
 		t.alike.add(e)
 		return err
-	case body == "":
+	}
+	body := t.story.Sentence(e)
+	if body == "" {
 		return nil
 	}
 	if err := t.Flush(); err != nil {

@@ -69,7 +69,8 @@ func (s *Session) rememberPids() {
 func pidOf(pid int) Pid { return Pid{Pid: pid, Start: startTime(pid)} }
 
 // startTime is when the kernel started a process, in its own ticks ("" where
-// it is gone or the system does not show it): field 22 of proc(5) stat.
+// it has ended or the system does not show it): field 22 of proc(5) stat. A
+// zombie has ended; who adopts it may take seconds to collect it.
 func startTime(pid int) string {
 	raw, err := os.ReadFile("/proc/" + itoa(pid) + "/stat")
 	if err != nil {
@@ -77,7 +78,7 @@ func startTime(pid int) string {
 	}
 	_, rest, ok := strings.Cut(string(raw), ") ")
 	fields := strings.Fields(rest)
-	if !ok || len(fields) < 20 {
+	if !ok || len(fields) < 20 || fields[0] == "Z" {
 		return ""
 	}
 	return fields[19]

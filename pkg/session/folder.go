@@ -97,7 +97,9 @@ func (f Folder) Save(r *Run) error {
 	return writeFile(f.RunFile(), append(raw, '\n'))
 }
 
-// writeFile replaces a file as a whole, or leaves it as it was.
+// writeFile replaces a file as a whole, or leaves it as it was, also when the
+// process is killed meanwhile. It does not wait for the disk: that takes up to
+// seconds on a busy one, and a run does not outlive a power cut anyway.
 func writeFile(path string, data []byte) error {
 	tmp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // 0600
 	if err != nil {
@@ -105,7 +107,7 @@ func writeFile(path string, data []byte) error {
 	}
 	defer os.Remove(tmp.Name())
 	_, err = tmp.Write(data)
-	if err = errors.Join(err, tmp.Sync(), tmp.Close()); err != nil {
+	if err = errors.Join(err, tmp.Close()); err != nil {
 		return writeProblem(path, err)
 	}
 	if err := os.Rename(tmp.Name(), path); err != nil {

@@ -156,3 +156,43 @@ func TestWords(t *testing.T) {
 	}
 	t.Logf("%d kinds of problem", len(codes))
 }
+
+// TestEveryProblem holds the words against what Load can say: words that
+// nothing uses are stale, and a problem without an input is untested.
+func TestEveryProblem(t *testing.T) {
+	seen := map[string]bool{}
+	note := func(list problem.List) {
+		for _, p := range list {
+			seen[p.Code] = true
+		}
+	}
+	for _, c := range corpus(t) {
+		_, list := Load("f", c.yaml)
+		note(list)
+	}
+	bomb := "resources: [" + strings.Repeat("~, ", 1000) + "]\n"
+	for _, text := range []string{
+		bomb, // more than are listed
+		strings.Repeat(" ", maxBytes+1),
+		"resources: [&a [" + strings.Repeat("~, ", 3000) + "]" + strings.Repeat(", *a", 3000) + "]\n",
+		"resources:\n" + clusterHead + "a\n  metadata: {filter_metadata: &a {x: {l: [" + strings.Repeat("1, ", 50000) + "]}}}\n" +
+			strings.Repeat(clusterHead+"b\n  metadata: {filter_metadata: *a}\n", 60),
+	} {
+		_, list := Load("f", []byte(text))
+		note(list)
+	}
+	_, list := Import("f", nil)
+	note(list)
+	raw, err := os.ReadFile("../words/snapshot.en.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(raw)) {
+		if key, ok := strings.CutPrefix(strings.Split(line, ":")[0], "problem."); ok {
+			code := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(key, ".what"), ".fix"), ".page")
+			if !seen[code] {
+				t.Errorf("nothing gives %s", code)
+			}
+		}
+	}
+}

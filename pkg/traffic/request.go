@@ -57,8 +57,8 @@ type sender struct {
 	now     func() time.Time
 }
 
-// target joins a Listener's address and a path. Only loopback will do, and the
-// path cannot change that.
+// target joins a Listener's address and a path; path "" is the path that base
+// has. Only loopback will do, and the path cannot change that.
 func target(base, path string) (*url.URL, error) {
 	u, err := url.Parse(base)
 	if err != nil {
@@ -67,6 +67,9 @@ func target(base, path string) (*url.URL, error) {
 	host, err := netip.ParseAddrPort(u.Host)
 	if err != nil || u.Scheme != "http" || !host.Addr().IsLoopback() {
 		return nil, fmt.Errorf("traffic: %q is not http with a loopback address and a port", base)
+	}
+	if path == "" {
+		path = u.RequestURI()
 	}
 	if !strings.HasPrefix(path, "/") {
 		return nil, fmt.Errorf("traffic: path %q does not start with a slash", path)

@@ -13,7 +13,7 @@ import (
 // a remark must be set.
 type SendConfig struct {
 	URL         string        // of the Listener: "http://127.0.0.1:41000"
-	Path        string        // starts with "/"; may have a query
+	Path        string        // starts with "/" and may have a query; "" is the path of URL
 	N           int           // how many requests
 	Concurrency int           // how many at a time
 	Rate        float64       // the most a second; 0 is as fast as they go

@@ -15,8 +15,9 @@ const maxInFlight = 64
 // Config is what a Generator needs; every field must be set.
 type Config struct {
 	Name string // of the probe in the journal: "steady"
-	// URL gives the Listener's present address ("http://127.0.0.1:41000"), or
-	// "" when there is none. It is called for each request and must not block.
+	// URL gives the Listener's present address and the path to ask for
+	// ("http://127.0.0.1:41000/orders"), or "" when there is none. It is called
+	// for each request and must not block.
 	URL     func() string
 	Rate    float64       // requests a second, above 0
 	Timeout time.Duration // of one request, from connecting to the end of the body
@@ -80,7 +81,7 @@ func (g *Generator) loop(ctx context.Context) {
 			return
 		case <-tick.C: // one that nobody took in time is dropped by the ticker
 		}
-		to, err := target(g.cfg.URL(), "/")
+		to, err := target(g.cfg.URL(), "")
 		if err != nil {
 			g.window.skip("no-address")
 			continue

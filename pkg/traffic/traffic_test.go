@@ -242,16 +242,21 @@ func TestSendGivesUpWithItsContext(t *testing.T) {
 func TestTargetStaysOnLoopback(t *testing.T) {
 	for _, c := range [][2]string{
 		{"", "/"}, {"http://192.0.2.1:80", "/"}, {"http://localhost:80", "/"}, {"http://0.0.0.0:80", "/"}, {"https://127.0.0.1:80", "/"},
-		{"http://127.0.0.1", "/"}, {"http://a@192.0.2.1:80", "/"}, {"http://127.0.0.1:80", ""}, {"http://127.0.0.1:80", "@192.0.2.1/"},
+		{"http://127.0.0.1", "/"}, {"http://a@192.0.2.1:80", "/"}, {"http://127.0.0.1:80", "@192.0.2.1/"},
 		{"http://127.0.0.1:80", ".example.org/"}, {"http://127.0.0.1:80", "/a b\r\nx: y"}, {"http://127.0.0.1:80", "/\x00"},
 	} {
 		if u, err := target(c[0], c[1]); err == nil {
 			t.Errorf("target(%q, %q) = %v", c[0], c[1], u)
 		}
 	}
-	u, err := target("http://127.0.0.1:80", "//192.0.2.1/x")
-	if err != nil || u.Host != "127.0.0.1:80" {
-		t.Errorf("%v, %v", u, err)
+	for _, c := range [][3]string{
+		{"http://127.0.0.1:80", "//192.0.2.1/x", "//192.0.2.1/x"}, {"http://127.0.0.1:80/a", "/b?c", "/b?c"},
+		{"http://127.0.0.1:80/a?b=c", "", "/a?b=c"}, {"http://[::1]:80", "", "/"},
+	} {
+		u, err := target(c[0], c[1])
+		if err != nil || "http://"+u.Host != c[0][:len("http://")+len(u.Host)] || u.RequestURI() != c[2] {
+			t.Errorf("target(%q, %q) = %v, %v", c[0], c[1], u, err)
+		}
 	}
 }
 
@@ -280,13 +285,16 @@ func steady(t *testing.T, url func() string, rate float64, timeout time.Duration
 
 func TestSteadyMakesNoBursts(t *testing.T) {
 	var got atomic.Int64
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		got.Add(1)
+		if r.URL.String() != "/orders?a=b" {
+			t.Errorf("asked for %s", r.URL)
+		}
 		w.Header().Set("x-upstream", "red")
 	}))
 	defer srv.Close()
 	begin := time.Now()
-	g, s := steady(t, func() string { return srv.URL }, 100, deadline)
+	g, s := steady(t, func() string { return srv.URL + "/orders?a=b" }, 100, deadline)
 	s.wait(t, "50 requests", func(sent, _ int, _ map[string]int) bool { return sent >= 50 })
 	g.Stop()
 	took := time.Since(begin)

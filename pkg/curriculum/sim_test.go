@@ -1,0 +1,480 @@
+package curriculum
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"lab/checks"
+	"lab/pkg/journal"
+	"lab/pkg/snapshot"
+)
+
+// sim plays acts against a model of a run: a control plane that sends every
+// type of a snapshot in order and parks what was rejected, and an Envoy that
+// accepts, rejects and serves as the measured one does for the changes that
+// the solutions make. It writes the journal that the parts would write. It
+// proves nothing about Envoy: `lab dev prove` plays the same acts on the real
+// one. It is here to try every solution, and many orders of events, in
+// milliseconds.
+type sim struct {
+	t      *testing.T
+	lab    *Lab
+	step   *Step
+	ev     *checks.Evidence
+	events []journal.Event
+	now    time.Time
+	values Values
+
+	file, buffer, read string
+	version            int
+	served             *snapshot.Set
+	faults             map[string]string
+	cp, envoy          *part
+	pids, nonce        int
+	sent               map[string]string // type -> version last sent on the stream
+
+	windows int // of traffic since the last probe of the clock
+	late    time.Duration
+}
+
+type part struct {
+	pid      int
+	accepted map[string][]snapshot.Resource
+	versions map[string]string
+	rejected uint64
+	hosts    map[string]string
+	sampled  bool
+}
+
+func newSim(t *testing.T, step string, seed int64) *sim {
+	t.Helper()
+	lab, err := Find("08")
+	if err != nil {
+		t.Fatal(err)
+	}
+	st, _ := lab.Step(step)
+	s := &sim{t: t, lab: lab, step: st, ev: checks.New(), now: time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC),
+		faults: map[string]string{}, pids: 100, version: -1,
+		values: Values{Params: lab.Params(seed), Ports: map[string]int{"http": 41080}, Upstreams: map[string]string{}, Command: "lab"}}
+	for i, u := range lab.Upstreams {
+		s.values.Upstreams[u.Name] = fmt.Sprintf("127.0.0.1:%d", 41001+i)
+	}
+	s.emit(journal.Session, journal.Event{Kind: journal.KindRun, Run: &journal.Run{Params: s.values.Params, Upstreams: s.values.Upstreams}})
+	s.process("session", "started", 1)
+	s.open(lab.Steps[0].ID)
+	s.file, err = lab.Snapshot(s.values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.startControlPlane()
+	s.startEnvoy()
+	s.advance(3 * time.Second)
+	if step != lab.Steps[0].ID {
+		s.build()
+	}
+	return s
+}
+
+// build makes the start of the step, as the session does.
+func (s *sim) build() {
+	s.acts(s.step.Start.Acts)
+	s.until(s.step.Start.Until, 10*time.Second)
+	s.advance(time.Second)
+	s.open(s.step.ID)
+	s.acts(s.step.Start.After)
+	s.advance(50 * time.Millisecond)
+}
+
+func (s *sim) open(id string) {
+	s.emit(journal.Session, journal.Event{Kind: journal.KindStep, Step: &journal.Step{ID: id, State: "opened"}})
+}
+
+func (s *sim) emit(src journal.Source, e journal.Event) {
+	e.Seq, e.Source, e.Time = int64(len(s.events)+1), src, s.now
+	s.events = append(s.events, e)
+	s.ev.Fold(e)
+}
+
+func (s *sim) process(role, state string, pid int) {
+	s.emit(journal.Session, journal.Event{Kind: journal.KindProcess, Process: &journal.Process{Role: role, State: state, Pid: pid}})
+}
+
+func (s *sim) pid() int { s.pids++; return s.pids }
+
+func (s *sim) moment() Moment { return Moment{Evidence: s.ev, Now: s.now, Values: s.values} }
+
+func (s *sim) startControlPlane() {
+	s.cp = &part{pid: s.pid()}
+	s.process("control-plane", "started", s.cp.pid)
+	s.readFile()
+	s.connect()
+}
+
+func (s *sim) startEnvoy() {
+	s.envoy = &part{pid: s.pid(), accepted: map[string][]snapshot.Resource{}, versions: map[string]string{}, hosts: map[string]string{}}
+	s.process("envoy", "started", s.envoy.pid)
+	s.connect()
+	s.sample()
+}
+
+func (s *sim) end(p **part, role string) {
+	if *p == nil {
+		return
+	}
+	pid := (*p).pid
+	if role == "envoy" && s.cp != nil {
+		s.emit(journal.ControlPlane, journal.Event{Kind: journal.KindStreamOpen, Stream: &journal.Stream{ID: 1, Pid: s.cp.pid, State: "closed"}})
+	}
+	*p = nil
+	s.process(role, "exited", pid)
+}
+
+// connect opens the stream and has the first conversation.
+func (s *sim) connect() {
+	if s.cp == nil || s.envoy == nil {
+		return
+	}
+	s.nonce, s.sent = 0, map[string]string{}
+	s.emit(journal.ControlPlane, journal.Event{Kind: journal.KindStreamOpen, Stream: &journal.Stream{ID: 1, Pid: s.cp.pid, State: "opened"}})
+	for _, typ := range []string{"CDS", "EDS", "LDS", "RDS"} {
+		if typ == "CDS" || typ == "LDS" || len(s.wanted(typ)) > 0 {
+			s.request(typ, journal.Subscribe, "", false)
+			s.send(typ)
+		}
+	}
+}
+
+// wanted are the names that Envoy asks for.
+func (s *sim) wanted(typ string) (names []string) {
+	for _, r := range s.envoy.accepted[map[string]string{"EDS": "CDS", "RDS": "LDS"}[typ]] {
+		body, _ := r.Body()
+		if typ == "EDS" && body["type"] == "EDS" {
+			names = append(names, r.Name)
+		}
+		if typ == "RDS" && strings.Contains(fmt.Sprint(body), "route_config_name:ingress-routes") {
+			names = append(names, "ingress-routes")
+		}
+	}
+	return names
+}
+
+// send offers a type at the version that is served, and has it answered.
+func (s *sim) send(typ string) {
+	if s.served == nil || s.sent[typ] == s.served.Version {
+		return
+	}
+	s.nonce++
+	resp := &journal.Response{Stream: 1, Pid: s.cp.pid, Type: typ, Version: s.served.Version, Nonce: strconv.Itoa(s.nonce), Resources: []journal.Ref{}}
+	var res []snapshot.Resource
+	for _, r := range s.served.Resources {
+		if r.Type == typ && (typ == "CDS" || typ == "LDS" || slices.Contains(s.wanted(typ), r.Name)) {
+			res = append(res, r)
+			resp.Resources = append(resp.Resources, journal.Ref{Name: r.Name, Hash: r.Hash})
+		}
+	}
+	s.sent[typ] = s.served.Version
+	s.emit(journal.ControlPlane, journal.Event{Kind: journal.KindResponse, Response: resp})
+	s.advance(2 * time.Millisecond)
+	if !acceptable(res) {
+		if typ == "CDS" {
+			s.envoy.rejected++
+		}
+		s.request(typ, journal.Nack, resp.Nonce, true)
+		return
+	}
+	if typ == "EDS" || typ == "RDS" { // what is omitted is kept
+		for _, old := range s.envoy.accepted[typ] {
+			if !slices.ContainsFunc(res, func(r snapshot.Resource) bool { return r.Name == old.Name }) {
+				res = append(res, old)
+			}
+		}
+	}
+	s.envoy.accepted[typ], s.envoy.versions[typ] = res, s.served.Version
+	s.request(typ, journal.Ack, resp.Nonce, false)
+}
+
+// acceptable is Envoy's judgement, as far as the solutions need it.
+func acceptable(res []snapshot.Resource) bool {
+	for _, r := range res {
+		body, _ := r.Body()
+		all := fmt.Sprint(body)
+		if d, ok := body["connect_timeout"].(string); ok && (d == "0s" || d[0] == '-') {
+			return false
+		}
+		if strings.Contains(all, "address:localhost") || strings.Contains(all, "priority:200") {
+			return false
+		}
+		if r.Type == "LDS" && !strings.Contains(all, "stat_prefix:ingress") {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *sim) request(typ, class, nonce string, bad bool) {
+	r := &journal.Request{Stream: 1, Pid: s.cp.pid, Type: typ, Class: class, Nonce: nonce, Version: s.envoy.versions[typ]}
+	if bad {
+		r.Error = &journal.Error{Code: 13, Message: "no check reads this"}
+	}
+	s.emit(journal.ControlPlane, journal.Event{Kind: journal.KindRequest, Request: r})
+}
+
+// readFile is a save that the control plane notices.
+func (s *sim) readFile() {
+	if s.cp == nil {
+		return
+	}
+	set, found := snapshot.Load("snapshot.yaml", []byte(s.file))
+	if set == nil {
+		out := &journal.Snapshot{}
+		for _, p := range found {
+			out.Problems = append(out.Problems, journal.Problem{Code: p.Code, Line: p.Place.Line, Warning: p.Warning})
+		}
+		s.emit(journal.ControlPlane, journal.Event{Kind: journal.KindSnapshotRefused, Snapshot: out})
+		return
+	}
+	same := s.served != nil && s.served.ContentHash() == set.ContentHash()
+	switch {
+	case same:
+		set.Version = s.served.Version
+	case !set.Explicit:
+		s.version++
+		first, _ := strconv.Atoi(s.values.Params[FirstVersion])
+		set.Version = strconv.Itoa(first + s.version)
+	}
+	out := &journal.Snapshot{Version: set.Version, Explicit: set.Explicit}
+	for _, r := range set.Resources {
+		body, err := r.Body()
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		out.Resources = append(out.Resources, journal.Resource{Type: r.Type, Name: r.Name, Hash: r.Hash, Line: r.Line, Body: body})
+	}
+	s.served = set
+	s.emit(journal.ControlPlane, journal.Event{Kind: journal.KindSnapshotLoaded, Snapshot: out})
+	if same || s.envoy == nil {
+		return
+	}
+	s.advance(time.Millisecond)
+	for _, typ := range []string{"CDS", "EDS", "LDS", "RDS"} {
+		if s.sent[typ] != "" {
+			s.send(typ)
+		}
+	}
+}
+
+// sample is what the sampler of Envoy's admin interface would tell.
+func (s *sim) sample() {
+	if s.envoy == nil {
+		return
+	}
+	e := s.envoy
+	s.emit(journal.Envoy, journal.Event{Kind: journal.KindStats, Stats: &journal.Stats{Pid: e.pid, Full: !e.sampled,
+		Values: map[string]uint64{"cluster_manager.cds.update_rejected": e.rejected},
+		Texts:  map[string]string{"cluster_manager.cds.version_text": e.versions["CDS"], "listener_manager.lds.version_text": e.versions["LDS"]}}})
+	e.sampled = true
+	now := s.hosts()
+	for _, c := range slices.Sorted(maps.Keys(now)) {
+		if all := fmt.Sprint(now[c]); e.hosts[c] != all {
+			e.hosts[c] = all
+			h := &journal.Hosts{Pid: e.pid, Cluster: c}
+			for _, a := range now[c] {
+				h.Hosts = append(h.Hosts, journal.Host{Address: a})
+			}
+			s.emit(journal.Envoy, journal.Event{Kind: journal.KindHosts, Hosts: h})
+		}
+	}
+	for c := range e.hosts {
+		if _, ok := now[c]; !ok {
+			delete(e.hosts, c)
+			s.emit(journal.Envoy, journal.Event{Kind: journal.KindHosts, Hosts: &journal.Hosts{Pid: e.pid, Cluster: c, Gone: true}})
+		}
+	}
+}
+
+// hosts are Envoy's, by Cluster.
+func (s *sim) hosts() map[string][]string {
+	out := map[string][]string{}
+	for _, c := range s.envoy.accepted["CDS"] {
+		body, _ := c.Body()
+		from := fmt.Sprint(body)
+		if body["type"] == "EDS" {
+			from = ""
+			for _, a := range s.envoy.accepted["EDS"] {
+				if a.Name == c.Name {
+					b, _ := a.Body()
+					from = fmt.Sprint(b)
+				}
+			}
+		}
+		out[c.Name] = []string{}
+		for _, w := range strings.Split(from, "port_value:")[1:] {
+			port, _, _ := strings.Cut(w, "]")
+			port, _, _ = strings.Cut(port, " ")
+			out[c.Name] = append(out[c.Name], "127.0.0.1:"+port)
+		}
+	}
+	return out
+}
+
+// advance lets time pass, with 12 requests a second, 3 in a window.
+func (s *sim) advance(d time.Duration) {
+	const every = 250 * time.Millisecond
+	for s.late += d; s.late >= every; s.late -= every {
+		d -= every
+		s.now = s.now.Add(every)
+		s.sample()
+		s.probe(every)
+	}
+	s.now = s.now.Add(max(d, 0))
+}
+
+func (s *sim) probe(every time.Duration) {
+	p := &journal.Probe{Name: "steady", From: s.now.Add(-every + 10*time.Millisecond), To: s.now}
+	for i := range 3 {
+		g := journal.ProbeGroup{Count: 1, Last: s.now.Add(-10 * time.Millisecond)}
+		g.Status, g.Upstream = s.serve(i)
+		if g.Status == 0 || g.Status >= 500 {
+			p.Failed++
+		}
+		p.Sent++
+		p.Groups = append(p.Groups, g)
+	}
+	s.emit(journal.Client, journal.Event{Kind: journal.KindProbe, Probe: p})
+}
+
+// serve is the fate of a request.
+func (s *sim) serve(i int) (status int, upstream string) {
+	if s.envoy == nil {
+		return 0, ""
+	}
+	if strings.Contains(fmt.Sprint(s.envoy.accepted["RDS"]), `cluster:"order"`) {
+		return 503, ""
+	}
+	hosts := s.hosts()["orders"]
+	if len(hosts) == 0 {
+		return 503, ""
+	}
+	at := hosts[(s.windows+i)%len(hosts)]
+	for name, addr := range s.values.Upstreams {
+		if addr == at && s.faults[name] == "" {
+			return 200, name
+		}
+	}
+	return 503, ""
+}
+
+// acts does what a learner would do.
+func (s *sim) acts(acts []Act) {
+	for _, a := range acts {
+		a, err := s.step.Fill(a, s.moment())
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		s.act(a)
+	}
+}
+
+func (s *sim) act(a Act) {
+	switch {
+	case a.edits():
+		if s.buffer == "" {
+			s.buffer = s.file
+		}
+		text, err := a.Edit(s.buffer)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		s.buffer = text
+	case a.Save == SaveAside:
+		s.buffer = ""
+	case a.Save != "":
+		s.file, s.buffer = s.buffer, ""
+		s.readFile()
+		s.advance(120 * time.Millisecond)
+	case a.Wait != "":
+		s.until(a.Wait, a.Within)
+	case a.Kill == "envoy":
+		s.end(&s.envoy, "envoy")
+		s.advance(time.Second)
+	default:
+		s.command(a.Lab)
+		s.advance(200 * time.Millisecond)
+	}
+}
+
+func (s *sim) command(args []string) {
+	emit := func(name string, args map[string]string) {
+		s.emit(journal.Learner, journal.Event{Kind: journal.KindCommand, Command: &journal.Command{Name: name, Args: args}})
+	}
+	switch cmd := strings.Join(args[:2], " "); cmd {
+	case "envoy restart":
+		emit(cmd, nil)
+		s.end(&s.envoy, "envoy")
+		s.advance(300 * time.Millisecond)
+		s.startEnvoy()
+	case "control-plane stop":
+		emit(cmd, nil)
+		s.end(&s.cp, "control-plane")
+	case "control-plane start":
+		emit(cmd, nil)
+		s.startControlPlane()
+	case "control-plane restart":
+		emit(cmd, nil)
+		s.end(&s.cp, "control-plane")
+		s.advance(100 * time.Millisecond)
+		s.startControlPlane()
+	case "upstream set":
+		s.faults[args[2]] = args[3]
+		emit(cmd, map[string]string{"upstream": args[2], "fault": args[3]})
+	default:
+		q, ok := s.step.Question(args[1])
+		if args[0] != "answer" || !ok {
+			s.t.Fatalf("command %q", args)
+		}
+		v, err := s.step.Answer(q, args[2])
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		s.emit(journal.Learner, journal.Event{Kind: journal.KindAnswer, Answer: &journal.Answer{
+			Step: s.step.ID, Question: q.ID, Value: v, Prediction: q.Prediction}})
+	}
+}
+
+// until lets time pass until a condition holds.
+func (s *sim) until(condition string, within time.Duration) {
+	if condition == "" {
+		return
+	}
+	for end := s.now.Add(within); ; s.advance(50 * time.Millisecond) {
+		ok, err := s.step.Holds(s.moment(), condition)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if ok {
+			return
+		}
+		if s.now.After(end) {
+			s.t.Fatalf("step %s: waited %s for: %s", s.step.ID, within, condition)
+		}
+	}
+}
+
+// check grades as the session does: while something settles, it waits.
+func (s *sim) check(lang string) checks.Report {
+	s.advance(250 * time.Millisecond)
+	for end := s.now.Add(10 * time.Second); ; s.advance(100 * time.Millisecond) {
+		rep, err := s.step.Grade(lang, s.moment())
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if !rep.Settles || rep.Verdict == checks.Passed || s.now.After(end) {
+			return rep
+		}
+	}
+}

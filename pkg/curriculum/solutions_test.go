@@ -1,0 +1,138 @@
+package curriculum
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"lab/checks"
+)
+
+// play does a solution and grades it.
+func play(t *testing.T, step *Step, sol Solution, seed int64) (*sim, checks.Report) {
+	t.Helper()
+	s := newSim(t, step.ID, seed)
+	if len(sol.Before) > 0 {
+		s.acts(sol.Before)
+		s.open(step.ID)
+	}
+	s.acts(sol.Acts)
+	return s, s.check("en")
+}
+
+func TestSolutions(t *testing.T) {
+	lab, err := Find("08")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range lab.Steps {
+		for _, sol := range append(append([]Solution{}, step.Accepted...), step.Wrong...) {
+			for seed := range int64(4) {
+				t.Run(fmt.Sprintf("%s/%s/%d", step.ID, sol.Name, seed), func(t *testing.T) {
+					s, rep := play(t, step, sol, seed)
+					judge(t, sol, rep)
+					sound(t, s, rep)
+				})
+			}
+		}
+	}
+}
+
+func judge(t *testing.T, sol Solution, rep checks.Report) {
+	t.Helper()
+	if rep.Verdict != sol.Verdict {
+		t.Errorf("verdict %q, want %q", rep.Verdict, sol.Verdict)
+	}
+	diagnosis := ""
+	if rep.Diagnosis != nil {
+		diagnosis = rep.Diagnosis.ID
+	}
+	if sol.Fails != nil {
+		if diagnosis != sol.Fails.Diagnosis {
+			t.Errorf("diagnosis %q, want %q", diagnosis, sol.Fails.Diagnosis)
+		}
+		for _, c := range rep.Checks {
+			if c.ID == sol.Fails.Check && c.Verdict == checks.Passed {
+				t.Errorf("check %s passes", c.ID)
+			}
+		}
+	}
+	if t.Failed() {
+		t.Log(show(rep))
+	}
+}
+
+// sound holds for every report: texts in both languages without a gap, no
+// fault, and the same verdict from the same journal read back.
+func sound(t *testing.T, s *sim, rep checks.Report) {
+	t.Helper()
+	for _, c := range rep.Checks {
+		if c.Fault != nil {
+			t.Errorf("check %s: %v", c.ID, c.Fault)
+		}
+		if rep.Verdict == checks.Passed && len(c.Evidence) == 0 && c.ID != "host-gone" && c.ID != "counted" {
+			t.Errorf("check %s cites nothing", c.ID)
+		}
+	}
+	for _, lang := range Languages {
+		r, err := s.step.Grade(lang, s.moment())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range texts(t, s, lang, r) {
+			if text == "" || strings.ContainsAny(text, "{}") || strings.Contains(text, "(?)") {
+				t.Errorf("%s: a gap in %q", lang, text)
+			}
+		}
+	}
+	again := checks.New()
+	for _, e := range s.events {
+		raw, err := json.Marshal(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e = reread(t, raw)
+		again.Fold(e)
+	}
+	m := s.moment()
+	m.Evidence = again
+	r, err := s.step.Grade("en", m)
+	if err != nil || show(r) != show(rep) {
+		t.Errorf("another verdict when read back: %v\n%s\n%s", err, show(rep), show(r))
+	}
+}
+
+// texts are all words that a learner may see now.
+func texts(t *testing.T, s *sim, lang string, rep checks.Report) (out []string) {
+	t.Helper()
+	must := func(text string, err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, text)
+	}
+	must(s.step.Text(lang, s.moment()))
+	for rung := range s.step.Hints() {
+		must(s.step.Hint(lang, rung+1, s.moment()))
+	}
+	for _, q := range s.step.Questions {
+		ask, _, err := s.step.Ask(lang, q, s.moment())
+		must(ask, err)
+	}
+	for _, c := range rep.Checks {
+		out = append(out, c.Expected, c.Observed)
+	}
+	for _, p := range rep.Predictions {
+		out = append(out, p.Text)
+	}
+	if rep.Diagnosis != nil {
+		out = append(out, rep.Diagnosis.Text)
+	}
+	return out
+}
+
+func show(rep checks.Report) string {
+	raw, _ := json.MarshalIndent(rep, "", " ")
+	return string(raw)
+}
