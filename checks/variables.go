@@ -2,6 +2,7 @@ package checks
 
 import (
 	"fmt"
+	"time"
 
 	"cel.dev/cel-go/cel"
 )
@@ -49,12 +50,33 @@ var variables = []variable{
 			return s.ev.run.Upstreams, nil
 		}},
 	{"settled", cel.BoolType, "no response waits for its answer",
-		func(s *Scope) (any, error) {
-			for _, st := range s.ev.streams {
-				if len(st.open) > 0 {
-					return false, nil
-				}
+		func(s *Scope) (any, error) { return s.settled(), nil }},
+}
+
+// How long an answer may take. Envoy withholds that of CDS while a Cluster
+// waits for its first endpoints, at most 15 s; the others come at once, or
+// never: it may have dropped the subscription while the response was on its
+// way.
+const (
+	answerWithin    = 2 * time.Second
+	answerCDSWithin = 20 * time.Second
+)
+
+func (s *Scope) settled() bool {
+	for _, st := range s.ev.streams {
+		for _, r := range st.open {
+			within := answerWithin
+			if r.Type == "CDS" {
+				within = answerCDSWithin
 			}
-			return true, nil
-		}},
+			sent, ok := s.ev.timeOf(r.Event)
+			if !ok { // before this step
+				sent = r.Time
+			}
+			if s.in.Now.Sub(sent) < within {
+				return false
+			}
+		}
+	}
+	return true
 }

@@ -83,6 +83,46 @@ type Event struct {
 	Note     *Note     `json:"note,omitempty"`
 }
 
+// whole tells whether the payload that belongs to Kind is there. A kind that
+// this lab does not know has none to miss.
+func (e Event) whole() bool {
+	switch e.Kind {
+	case KindRun:
+		return e.Run != nil
+	case KindStreamOpen:
+		return e.Stream != nil
+	case KindRequest:
+		return e.Request != nil
+	case KindResponse:
+		return e.Response != nil
+	case KindWithheld:
+		return e.Withheld != nil
+	case KindSnapshotLoaded, KindSnapshotRefused:
+		return e.Snapshot != nil
+	case KindStats:
+		return e.Stats != nil
+	case KindHosts:
+		return e.Hosts != nil
+	case KindProbe:
+		return e.Probe != nil
+	case KindHit:
+		return e.Hit != nil
+	case KindProcess:
+		return e.Process != nil
+	case KindCommand:
+		return e.Command != nil
+	case KindStep:
+		return e.Step != nil
+	case KindAnswer:
+		return e.Answer != nil
+	case KindCheck:
+		return e.Check != nil
+	case KindNote:
+		return e.Note != nil
+	}
+	return true
+}
+
 // Sink takes events. Emit may be called from any goroutine and does not wait
 // for the disk longer than one write.
 type Sink interface{ Emit(Event) }

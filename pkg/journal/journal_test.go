@@ -100,6 +100,14 @@ func TestBadLineInTheMiddleIsRefused(t *testing.T) {
 	}
 }
 
+// A fold may count on the payload that a kind names.
+func TestEventWithoutItsPayloadIsRefused(t *testing.T) {
+	_, err := Read(strings.NewReader(`{"seq":1,"kind":"step"}`+"\n{}\n"), func(Event) error { return nil })
+	if err == nil || !strings.Contains(err.Error(), "line 1") {
+		t.Error(err)
+	}
+}
+
 func TestNewerFormatIsRefused(t *testing.T) {
 	_, err := Read(strings.NewReader(`{"kind":"run","run":{"format_version":99}}`+"\n"), func(Event) error { return nil })
 	if err == nil || !strings.Contains(err.Error(), "newer") {
@@ -135,7 +143,9 @@ func TestFullDisk(t *testing.T) {
 	}
 	w.f = full
 	w.Emit(note(2))
-	w.Emit(note(3))
+	if err := w.Add(note(3)); err == nil {
+		t.Error("Add hides that the event was not stored")
+	}
 	if w.Err() == nil || w.Seq() != 1 {
 		t.Error("a full disk went unnoticed", w.Err(), w.Seq())
 	}

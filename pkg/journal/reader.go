@@ -38,8 +38,8 @@ func Read(r io.Reader, fn func(Event) error) (int64, error) {
 		if err != nil {
 			return at, fmt.Errorf("line %d: %w", line, err)
 		}
-		var e Event
-		if err := json.Unmarshal(raw, &e); err != nil {
+		e, err := decode(raw)
+		if err != nil {
 			if _, peek := br.Peek(1); peek != nil { // nothing follows: torn by a full disk
 				return at, &TornError{Offset: at}
 			}
@@ -53,6 +53,19 @@ func Read(r io.Reader, fn func(Event) error) (int64, error) {
 		}
 		at += int64(len(raw))
 	}
+}
+
+// decode reads one event. One without the payload of its kind is refused:
+// whoever folds events may count on it.
+func decode(raw []byte) (Event, error) {
+	var e Event
+	if err := json.Unmarshal(raw, &e); err != nil {
+		return e, err
+	}
+	if !e.whole() {
+		return e, fmt.Errorf("an event of kind %q without its payload", e.Kind)
+	}
+	return e, nil
 }
 
 func readLine(br *bufio.Reader) ([]byte, error) {
@@ -92,8 +105,7 @@ func Forward(r io.Reader, sink Sink) error {
 	for {
 		raw, err := readLine(br)
 		if len(bytes.TrimSpace(raw)) > 0 {
-			var e Event
-			if bad := json.Unmarshal(raw, &e); bad != nil {
+			if e, bad := decode(raw); bad != nil {
 				sink.Emit(Event{Source: Session, Kind: KindNote, Note: &Note{Code: "torn-line",
 					Args: map[string]string{"bytes": fmt.Sprint(len(raw))}}})
 			} else {

@@ -79,24 +79,29 @@ func (w *Writer) recover(replay func(Event)) (torn int64, err error) {
 // to the subscribers. An event that the disk does not take is lost; the next
 // one that it takes is preceded by a note that says how many were, so that a
 // verdict can tell missing evidence from missing acts.
-func (w *Writer) Emit(e Event) {
+func (w *Writer) Emit(e Event) { _ = w.Add(e) } // Err keeps it
+
+// Add is Emit for an event that must not be lost in silence: it gives what
+// kept the event from being stored. Nobody was told of such an event.
+func (w *Writer) Add(e Event) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if errors.Is(w.err, os.ErrClosed) {
-		return
+		return w.err
 	}
 	if w.lost > 0 {
 		note := Event{Source: Session, Kind: KindNote,
 			Note: &Note{Code: "lost", Args: map[string]string{"events": strconv.Itoa(w.lost)}}}
 		if w.err = w.store(note); w.err != nil {
 			w.lost++
-			return
+			return w.err
 		}
 		w.lost = 0
 	}
 	if w.err = w.store(e); w.err != nil {
 		w.lost++
 	}
+	return w.err
 }
 
 func (w *Writer) store(e Event) error {

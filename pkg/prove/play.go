@@ -76,6 +76,17 @@ func (p *player) run(ctx context.Context, k Case, seed int64) (*checks.Report, e
 			return nil, fmt.Errorf("goto %s: %w", k.Step.ID, err)
 		}
 	}
+	if k.want != nil && len(k.want.Before) > 0 {
+		for _, a := range k.want.Before {
+			if err := p.act(ctx, k.from, a); err != nil {
+				return nil, fmt.Errorf("before: %w: %w", describe(a), err)
+			}
+		}
+		move.Move = "open"
+		if _, err := p.client.Move(ctx, move); err != nil {
+			return nil, err
+		}
+	}
 	for _, a := range k.acts {
 		if k.Kind == Other {
 			a.Within = otherWait

@@ -47,7 +47,7 @@ func (s Style) statusParts(st Status) string {
 	envoy := s.t("report.status.envoy", args{"Version": e.Version, "Runtime": e.Runtime, "Epoch": e.Epoch, "State": envoyState(e)})
 	var addrs []string
 	for _, name := range sorted(e.Listeners) {
-		addrs = append(addrs, e.Listeners[name])
+		addrs = append(addrs, text.CleanLine(e.Listeners[name]))
 	}
 	control := s.t("report.status.control-plane", args{"Pid": cp.Pid, "Address": cp.Address})
 	link := s.t("report.status.not-connected", nil)
@@ -176,10 +176,17 @@ func (s Style) rejection(r Rejection) string {
 const maxError = 300
 
 func (s Style) statusDown(d Down) string {
-	a := args{"Name": d.Name, "Exit": d.Exit, "Signal": d.Signal, "By": d.By, "Command": d.Command}
-	out := s.marked(text.Fail, s.t("report.status.down."+d.Part, a))
-	if d.Part == "control-plane" || d.Part == "envoy" {
-		out += s.wrap(s.t("report.status.meaning."+d.Part, a), 2)
+	a := args{"Part": d.Part, "Exit": d.Exit, "Signal": d.Signal, "By": d.By, "Command": d.Command}
+	what, meaning := "report.status.down.other", ""
+	switch d.Part {
+	case "envoy":
+		what, meaning = "report.status.down.envoy", s.t("report.status.meaning.envoy", a)
+	case "control-plane":
+		what, meaning = "report.status.down.control-plane", s.t("report.status.meaning.control-plane", a)
+	}
+	out := s.marked(text.Fail, s.t(what, a))
+	if meaning != "" {
+		out += s.wrap(meaning, 2)
 	}
 	return out + s.wrap(s.t("report.status.back", a), 2)
 }

@@ -121,8 +121,7 @@ type Traffic struct {
 
 // Down is a part that is not running.
 type Down struct {
-	Part    string `json:"part" jsonschema:"enum=envoy,enum=control-plane,enum=session,enum=upstream"`
-	Name    string `json:"name,omitempty" jsonschema:"description=of an upstream"`
+	Part    string `json:"part" jsonschema:"description=envoy or control-plane"`
 	Exit    int    `json:"exit,omitempty"`
 	Signal  string `json:"signal,omitempty" jsonschema:"description=that ended it"`
 	By      string `json:"by,omitempty" jsonschema:"description=lab where a command ended it"`

@@ -174,14 +174,17 @@ func (s Style) message(arrow, typ, version, nonce string) string {
 }
 
 func (s Style) class(class string) string {
-	name := s.t("report.class."+class, nil)
 	switch class {
 	case journal.Ack:
-		return s.Paint.Good(name)
+		return s.Paint.Good(s.t("report.class.ack", nil))
 	case journal.Nack:
-		return s.Paint.Bad(name)
+		return s.Paint.Bad(s.t("report.class.nack", nil))
 	case journal.Stale:
-		return s.Paint.Unsure(name)
+		return s.Paint.Unsure(s.t("report.class.stale", nil))
+	case journal.Subscribe:
+		return s.Paint.Dim(s.t("report.class.subscribe", nil))
+	case journal.Resubscribe:
+		return s.Paint.Dim(s.t("report.class.resubscribe", nil))
 	}
-	return s.Paint.Dim(name)
+	return s.Paint.Dim(text.CleanLine(class))
 }

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"time"
 
 	"github.com/adrg/xdg"
@@ -85,7 +86,33 @@ func (f Folder) Load() (*Run, error) {
 	if r.FormatVersion > FormatVersion {
 		return nil, problem.New("session.newer-format", problem.Args{"File": f.RunFile(), "Have": r.FormatVersion, "Know": FormatVersion})
 	}
+	if bad := r.damage(); bad != "" {
+		return nil, problem.New("session.run-file", problem.Args{"File": f.RunFile(), "Error": bad})
+	}
 	return &r, nil
+}
+
+var runID = regexp.MustCompile(`^[0-9a-f]{12}$`)
+
+// damage names a value that no lab wrote. The file may come from anybody, and
+// what stands in it is removed and killed.
+func (r *Run) damage() string {
+	switch {
+	case r.FormatVersion < 1:
+		return "format_version"
+	case !runID.MatchString(r.ID):
+		return "id"
+	case r.Lab == "":
+		return "lab"
+	case !filepath.IsAbs(r.Socket) || filepath.Base(r.Socket) != r.ID+".sock":
+		return "socket"
+	}
+	for _, p := range r.Ports {
+		if p < 1 || p > 65535 {
+			return "ports"
+		}
+	}
+	return ""
 }
 
 // Save writes run.json.
@@ -147,8 +174,12 @@ func (f Folder) Create() error {
 // the process is gone, however it went.
 func (f Folder) lock() *flock.Flock { return flock.New(f.path("lock"), flock.SetPermissions(0o600)) }
 
-// Alive tells whether a session holds the folder.
+// Alive tells whether a session holds the folder: by its pid, or by its lock
+// when it has yet to write its pid.
 func (f Folder) Alive() bool {
+	if run, err := f.Load(); err == nil && run.Pids[roleSession].Running() {
+		return true
+	}
 	if _, err := os.Stat(f.path("lock")); err != nil {
 		return false
 	}
@@ -170,9 +201,9 @@ func newID() string {
 	return hex.EncodeToString(b[:])
 }
 
-// socketPath is short, since a Unix socket's path may have 104 bytes, and in a
-// folder that only its owner can enter.
-func socketPath(id string) (string, error) {
+// socketDir is short, since a Unix socket's path may have 104 bytes, and only
+// its owner can enter it.
+func socketDir() (string, error) {
 	base := os.Getenv("XDG_RUNTIME_DIR")
 	if base == "" || len(base) > 60 {
 		base = filepath.Join(os.TempDir(), fmt.Sprintf("lab-%d", os.Getuid()))
@@ -188,7 +219,7 @@ func socketPath(id string) (string, error) {
 	if err := ownedByUs(base); err != nil {
 		return "", err
 	}
-	return filepath.Join(base, id+".sock"), nil
+	return base, nil
 }
 
 // The pointer to the last active run.

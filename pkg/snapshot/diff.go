@@ -60,6 +60,8 @@ func Diff(a, b *Set) ([]Change, error) {
 	return out, nil
 }
 
+// compareValues adds the differences of two plain values, fields in the order
+// of their names.
 func compareValues(out []FieldChange, path string, a, b any) []FieldChange {
 	switch x := a.(type) {
 	case map[string]any:
@@ -93,6 +95,7 @@ func compareValues(out []FieldChange, path string, a, b any) []FieldChange {
 	return out
 }
 
+// item is nil behind the end of the shorter list.
 func item(list []any, i int) any {
 	if i < len(list) {
 		return list[i]

@@ -171,6 +171,7 @@ func syntaxError(r *reporter, err error, later bool) {
 	r.add(at, code, problem.Args{"Detail": detail}, false)
 }
 
+// atTab tells whether a tab stands at a mark.
 func atTab(r *reporter, m yaml.Mark) bool {
 	return m.Index >= 0 && m.Index < len(r.src.text) && r.src.text[m.Index] == '\t'
 }

@@ -52,6 +52,7 @@ func (s *Set) Export(dir string, write func(name string, text []byte) error) (le
 	return left, nil
 }
 
+// writeResponse hands one file over.
 func writeResponse(write func(string, []byte) error, name, version string, ms []proto.Message) error {
 	text, err := responseYAML(version, ms)
 	if err != nil {
@@ -102,6 +103,7 @@ func toFiles(m protoreflect.Message, dir string) error {
 	return err
 }
 
+// anyToFiles decodes an Any, changes it, and encodes it again.
 func anyToFiles(a *anypb.Any, dir string) error {
 	mt, err := resolver{}.FindMessageByURL(a.GetTypeUrl())
 	if err != nil {

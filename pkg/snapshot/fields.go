@@ -66,6 +66,7 @@ func (w *walker) fields(at, n *yaml.Node, pairs []pair, m protoreflect.Message) 
 	w.seen.message(w, at, n, m)
 }
 
+// field reads one field of any shape.
 func (w *walker) field(p pair, fd protoreflect.FieldDescriptor, m protoreflect.Message) {
 	w.path = append(w.path, string(fd.Name()))
 	defer func() { w.path = w.path[:len(w.path)-1] }()
@@ -151,6 +152,7 @@ func (w *walker) item(at *yaml.Node, fd protoreflect.FieldDescriptor, list proto
 	}
 }
 
+// mapField reads a map field; a Struct is one as well.
 func (w *walker) mapField(at *yaml.Node, fd protoreflect.FieldDescriptor, m protoreflect.Message) {
 	n := w.enter(at)
 	if n == nil {
@@ -175,6 +177,8 @@ func (w *walker) mapField(at *yaml.Node, fd protoreflect.FieldDescriptor, m prot
 	}
 }
 
+// entry reads one entry of a map. A null value makes the entry all the same,
+// with the default of its type.
 func (w *walker) entry(p pair, fd protoreflect.FieldDescriptor, entries protoreflect.Map) {
 	key, ok := w.mapKey(p, fd.MapKey())
 	if !ok {

@@ -64,6 +64,7 @@ func (w *walker) ownerOf(name string, md protoreflect.MessageDescriptor) string 
 	return ""
 }
 
+// unknownEnum reports a name that the enum does not have.
 func (w *walker) unknownEnum(at, n *yaml.Node, ed protoreflect.EnumDescriptor) {
 	names := make([]string, 0, ed.Values().Len())
 	for i := range ed.Values().Len() {
@@ -76,6 +77,7 @@ func (w *walker) unknownEnum(at, n *yaml.Node, ed protoreflect.EnumDescriptor) {
 	w.bad(at, n, "unknown-enum", problem.Args{"Suggest": nearest(want, names), "Known": enumNames(ed)})
 }
 
+// enumNames lists the values of an enum for a person.
 func enumNames(ed protoreflect.EnumDescriptor) string {
 	names := make([]string, 0, ed.Values().Len())
 	for i := range ed.Values().Len() {
@@ -98,6 +100,7 @@ func (w *walker) unknownType(at *yaml.Node, name string) {
 	w.errorAt(at, "unknown-type", problem.Args{"Got": cut(name, 120), "Suggest": url(nearType(name))})
 }
 
+// url is the type URL of a name, "" of none.
 func url(name string) string {
 	if name == "" {
 		return ""
@@ -158,6 +161,7 @@ func (w *walker) guessType(pairs []pair) string {
 	return url(found)
 }
 
+// hasAll tells whether a message has a field for each key.
 func hasAll(md protoreflect.MessageDescriptor, pairs []pair) bool {
 	for _, p := range pairs {
 		if p.name != "@type" && fieldByName(md, p.name) == nil {

@@ -45,6 +45,8 @@ func Import(file string, text []byte) ([]byte, problem.List) {
 	return out, nil
 }
 
+// importFrom reads the file as the one or the other of the two, told from its
+// keys, with the same rules and problems as a snapshot.
 func (w *walker) importFrom(root *yaml.Node) []proto.Message {
 	dump, boot := &adminv3.ConfigDump{}, &bootstrapv3.Bootstrap{}
 	found := collector{seen: map[string]bool{}}
@@ -74,6 +76,7 @@ type collector struct {
 	seen map[string]bool
 }
 
+// add takes a resource of a type that ADS serves.
 func (c *collector) add(m proto.Message) {
 	name := m.ProtoReflect().Descriptor().FullName()
 	short, ok := served[name]
@@ -85,6 +88,7 @@ func (c *collector) add(m proto.Message) {
 	c.list = append(c.list, m)
 }
 
+// any takes the resource out of an Any.
 func (c *collector) any(a *anypb.Any) {
 	mt, err := resolver{}.FindMessageByURL(a.GetTypeUrl())
 	if err != nil {

@@ -94,6 +94,7 @@ func (w *walker) response(root *yaml.Node, set *Set) {
 	}
 }
 
+// version reads version_info. An empty text is no version.
 func (w *walker) version(at *yaml.Node, fd protoreflect.FieldDescriptor, set *Set) {
 	if isNull(at) {
 		return
@@ -104,6 +105,7 @@ func (w *walker) version(at *yaml.Node, fd protoreflect.FieldDescriptor, set *Se
 	}
 }
 
+// resources reads the list, or what Envoy takes for one.
 func (w *walker) resources(at *yaml.Node, set *Set) {
 	if isNull(at) {
 		return

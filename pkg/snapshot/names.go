@@ -69,12 +69,15 @@ func (w *walker) list() string {
 	return ""
 }
 
+// lineOf is the line of a node, for a message about another place.
 func (w *walker) lineOf(n *yaml.Node) string {
 	return strconv.Itoa(w.src.place(n.Line, n.Column).Line)
 }
 
 func index(i int) string { return "[" + strconv.Itoa(i) + "]" }
 
+// isSensitive remembers what the descriptor's options say, since they are
+// asked for each value.
 func (w *walker) isSensitive(fd protoreflect.FieldDescriptor) bool {
 	known, ok := w.sensitive[fd]
 	if !ok {
@@ -105,6 +108,7 @@ func (w *walker) checkTabAfter(value *yaml.Node, column int) {
 	}
 }
 
+// tabIn reports a tab in the white space of a line, left of a column.
 func (w *walker) tabIn(line, column int) bool {
 	i := bytes.IndexByte(w.src.indent(line), '\t')
 	if i < 0 || i >= column {

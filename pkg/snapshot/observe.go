@@ -9,6 +9,7 @@ import (
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	"go.yaml.in/yaml/v4"
@@ -35,12 +36,15 @@ type ask struct {
 	by        string
 }
 
+// host is an address that is no IP. Whether it must be one depends on its
+// resource, which is complete only later.
 type host struct {
 	name string
 	at   *yaml.Node
 	path []string
 }
 
+// begin is told that a new resource starts.
 func (o *observer) begin() { o.hosts = o.hosts[:0] }
 
 // message is told each message when it is complete; n is its mapping.
@@ -62,6 +66,8 @@ func (o *observer) message(w *walker, at, n *yaml.Node, m protoreflect.Message) 
 		o.bare(w, at, m.GetConfigType() == nil, m.GetName())
 	case *accesslogv3.AccessLog:
 		o.bare(w, at, m.GetConfigType() == nil, m.GetName())
+	case *routev3.ScopedRouteConfiguration: // from where, its listener says
+		o.asked = append(o.asked, ask{"RDS", m.GetRouteConfigurationName(), at, w.resource})
 	case *corev3.SocketAddress:
 		_, err := netip.ParseAddr(m.GetAddress())
 		if err != nil && m.GetAddress() != "" && m.GetResolverName() == "" {
@@ -88,6 +94,8 @@ func asks(m proto.Message) (typ, name string, source *corev3.ConfigSource) {
 	return "", "", nil
 }
 
+// overADS tells whether a config source is this control plane; "self" means the
+// source of the message around it, which is the stream too.
 func overADS(c *corev3.ConfigSource) bool { return c.GetAds() != nil || c.GetSelf() != nil }
 
 // child gives the value under the first of the keys that a mapping has, or
@@ -184,6 +192,7 @@ func (o *observer) compare(w *walker, set *Set) {
 	}
 }
 
+// what is the message that a short type name stands for.
 func what(typ string) string {
 	return map[string]string{"EDS": "ClusterLoadAssignment", "RDS": "RouteConfiguration", "SDS": "Secret"}[typ]
 }

@@ -32,6 +32,7 @@ type reporter struct {
 // full tells that reading on would add nothing.
 func (r *reporter) full() bool { return r.errors > maxProblems }
 
+// errorAt reports an error at a node.
 func (r *reporter) errorAt(n *yaml.Node, code string, args problem.Args) {
 	r.add(r.src.place(n.Line, n.Column), code, args, false)
 }
@@ -46,6 +47,7 @@ func (r *reporter) warnAt(n *yaml.Node, code string, args func() problem.Args) {
 	r.add(r.src.place(n.Line, n.Column), code, args(), true)
 }
 
+// add reports a problem at any place. Beyond the limit it only counts.
 func (r *reporter) add(at problem.Place, code string, args problem.Args, warning bool) {
 	count := &r.errors
 	if warning {

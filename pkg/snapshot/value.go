@@ -52,6 +52,8 @@ func (w *walker) bad(at, n *yaml.Node, code string, more problem.Args) {
 	w.errorAt(at, code, args)
 }
 
+// boolValue takes YAML's bool words and, as text in quotes, more words; a
+// number is no bool.
 func (w *walker) boolValue(at, n *yaml.Node, s scalar) (protoreflect.Value, bool) {
 	switch s.kind {
 	case boolean:
@@ -100,6 +102,8 @@ func (w *walker) bytesValue(at, n *yaml.Node, s scalar) (protoreflect.Value, boo
 	return protoreflect.ValueOfBytes(raw), true
 }
 
+// enumValue takes a name in any case, or a number, known or not: enums are open
+// in proto3, and Envoy's own check decides about an unknown number.
 func (w *walker) enumValue(at, n *yaml.Node, s scalar, ed protoreflect.EnumDescriptor) (protoreflect.Value, bool) {
 	if s.kind == null { // only NullValue comes here with null
 		return protoreflect.ValueOfEnum(0), true
@@ -137,6 +141,8 @@ func plainInteger(s string) (int64, bool) {
 	return i, err == nil
 }
 
+// floatValue takes integers, numbers as text, and the names of infinity and NaN.
+// A finite value must stay finite in the size of the field.
 func (w *walker) floatValue(at, n *yaml.Node, s scalar, single bool) (protoreflect.Value, bool) {
 	f, ok := 0.0, false
 	switch {
@@ -203,6 +209,7 @@ const (
 	maxExactUnsigned = 1 << 54
 )
 
+// signed reads an integer that may be negative; unsigned reads one that may not.
 func signed(s string) (int64, bool) {
 	if i, ok := plainInteger(s); ok {
 		return i, true

@@ -79,6 +79,7 @@ func (w *walker) spend(at *yaml.Node, values int) bool {
 	return !w.stop()
 }
 
+// leave ends what enter began; n is what it gave.
 func (w *walker) leave(n *yaml.Node) {
 	if n.Kind == yaml.ScalarNode {
 		return
@@ -102,6 +103,7 @@ func (w *walker) around() string {
 	return w.place(w.path[:max(i-1, 0)])
 }
 
+// place is language-neutral: it goes into messages of every language.
 func (w *walker) place(path []string) string {
 	joined := strings.ReplaceAll(strings.Join(path, "."), ".[", "[")
 	resource := w.resource
@@ -114,7 +116,8 @@ func (w *walker) place(path []string) string {
 	return resource + " (" + joined + ")"
 }
 
-// pair is one entry of a mapping.
+// pair is one entry of a mapping. value is nil where the key is repeated
+// further down: Envoy does not read it.
 type pair struct {
 	key   *yaml.Node
 	name  string

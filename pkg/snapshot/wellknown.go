@@ -63,6 +63,10 @@ func (w *walker) wellKnown(at *yaml.Node, m protoreflect.Message) bool {
 	}
 	switch md.FullName() {
 	case listName:
+		if n.Kind != yaml.SequenceNode {
+			w.bad(at, n, "want-list", nil)
+			return true
+		}
 		w.listField(at, md.Fields().ByName("values"), m.Mutable(md.Fields().ByName("values")).List(), true)
 	case durationName:
 		w.duration(at, n, m)
@@ -85,6 +89,7 @@ func (w *walker) structFields(at *yaml.Node, m protoreflect.Message) {
 	w.mapField(at, m.Descriptor().Fields().ByName("fields"), m)
 }
 
+// anyValue reads a google.protobuf.Value: whatever YAML has there.
 func (w *walker) anyValue(at *yaml.Node, m protoreflect.Message) {
 	n := at
 	for n.Kind == yaml.AliasNode {
@@ -129,11 +134,13 @@ func (w *walker) own(at, n *yaml.Node) (string, bool) {
 	return s.s, s.kind == text
 }
 
+// durationForm is the only form of a duration that Envoy reads.
 var durationForm = regexp.MustCompile(`^(-?[0-9]+)(?:\.([0-9]{1,9}))?s$`)
 
 // maxSeconds bounds a Duration, in both directions: about 10,000 years.
 const maxSeconds = 3652500 * 86400
 
+// duration reads "0.25s". A negative one has negative nanoseconds too.
 func (w *walker) duration(at, n *yaml.Node, m protoreflect.Message) {
 	s, ok := w.own(at, n)
 	if w.stop() {
@@ -184,8 +191,11 @@ func seconds(n *yaml.Node) string {
 	return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) + "s"
 }
 
+// timestampForm is RFC 3339 as Envoy reads it; Go's parser alone is milder.
 var timestampForm = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$`)
 
+// timestamp reads a time. Envoy counts a month 13 or a day 45 on; here they are
+// refused.
 func (w *walker) timestamp(at, n *yaml.Node, m protoreflect.Message) {
 	s, ok := w.own(at, n)
 	if w.stop() {

@@ -14,12 +14,14 @@ import (
 	"strings"
 )
 
-// The packages of the xDS project that Envoy's own configuration names:
-// TypedStruct, matchers, and the old TypedStruct under udpa.
+// What an Any may hold beside Envoy's own messages: TypedStruct (the old one
+// under udpa), matchers, and the well-known types that nothing else links.
 var extra = []string{
 	"github.com/cncf/xds/go/udpa/type/v1",
 	"github.com/cncf/xds/go/xds/type/matcher/v3",
 	"github.com/cncf/xds/go/xds/type/v3",
+	"google.golang.org/protobuf/types/known/emptypb",
+	"google.golang.org/protobuf/types/known/fieldmaskpb",
 }
 
 // v2 packages are left out: Envoy no longer knows them, and lab says so.
