@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -25,6 +26,7 @@ var version = "dev"
 // that prints an error.
 func Main(args []string) int {
 	f := &Factory{IO: term.System(os.Getenv), Prefix: prefix(args[0])}
+	f.peek(args[1:])
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	root := newRoot(f)
@@ -44,8 +46,7 @@ func (f *Factory) end(ctx context.Context, err error) int {
 	case errors.As(err, &silent):
 		return int(silent.status)
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
-		fmt.Fprintln(f.IO.Err, f.T("cli.interrupted", nil))
-		return int(problem.Interrupted)
+		p = problem.New("cli.interrupted", nil).WithExit(problem.Interrupted)
 	case errors.As(err, &p):
 	default:
 		p = problem.New("cli.fault", problem.Args{"Error": err.Error()}).WithExit(problem.Fault)
@@ -66,6 +67,19 @@ func (f *Factory) printProblem(p *problem.Problem) {
 		return
 	}
 	fmt.Fprint(f.IO.Err, report.Problem(p, f.errStyle()))
+}
+
+// peek finds how errors are to be told before the flags are read: one of those
+// flags may be the error.
+func (f *Factory) peek(args []string) {
+	cmd := cobra.Command{}
+	flags := cmd.Flags()
+	flags.ParseErrorsAllowlist.UnknownFlags = true
+	flags.SetOutput(io.Discard)
+	flags.Usage = func() {}
+	flags.StringVarP(&f.output, "output", "o", "text", "")
+	flags.StringVar(&f.lang, "lang", "", "")
+	_ = flags.Parse(args) // what is wrong, the command's own flags tell
 }
 
 func newRoot(f *Factory) *cobra.Command {

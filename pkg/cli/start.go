@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -51,19 +50,25 @@ func runStart(ctx context.Context, f *Factory, o startOptions) error {
 	}
 	p := term.NewProgress(f.IO, time.Now)
 	defer p.Stop()
+	done, err := folder.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
 	if folder.Alive() {
 		c := session.NewClient(folder)
 		if err := c.Resume(ctx); err != nil {
+			return err
+		}
+		if err := session.SetCurrent(folder); err != nil {
 			return err
 		}
 		fmt.Fprintln(f.IO.Err, f.T("start.resumed", map[string]any{"Dir": folder.Dir}))
 	} else if err := startCold(ctx, f, folder, o, p); err != nil {
 		return err
 	}
-	if err := session.SetCurrent(folder); err != nil {
-		return err
-	}
 	f.dir = folder.Dir
+	ctx = context.WithoutCancel(ctx) // an interrupt that comes now comes too late: the run is up
 	step, err := session.NewClient(folder).Step(ctx, f.ask())
 	if err != nil {
 		return err
@@ -93,8 +98,7 @@ func (o startOptions) folder(f *Factory) (session.Folder, error) {
 	if dir == "" {
 		dir = lab.ID
 	}
-	abs, err := filepath.Abs(dir)
-	return session.Folder{Dir: abs}, err
+	return session.At(dir)
 }
 
 func oneOf(flag, value string, allowed ...string) error {
@@ -109,10 +113,8 @@ func oneOf(flag, value string, allowed ...string) error {
 func startCold(ctx context.Context, f *Factory, folder session.Folder, o startOptions, p *term.Progress) error {
 	run, err := folder.Load()
 	var missing *problem.Problem
-	if asProblem(err, &missing, "session.no-run") {
-		if run, err = o.newRun(f); err == nil {
-			err = folder.CheckEmpty()
-		}
+	if o.lab != "" && asProblem(err, &missing, "session.no-run") {
+		run, err = o.newRun(ctx, f, folder)
 	}
 	if err != nil {
 		return err
@@ -135,6 +137,9 @@ func startCold(ctx context.Context, f *Factory, folder session.Folder, o startOp
 	if err := folder.Prepare(run); err != nil {
 		return err
 	}
+	if err := session.SetCurrent(folder); err != nil {
+		return err
+	}
 	p.Begin(f.T("start.label.session", nil))
 	err = session.Launch(ctx, folder, func(st session.Stage) {
 		p.Begin(f.T("start.label."+st.Part, nil))
@@ -144,7 +149,15 @@ func startCold(ctx context.Context, f *Factory, folder session.Folder, o startOp
 	return err
 }
 
-func (o startOptions) newRun(f *Factory) (*session.Run, error) {
+// newRun is for a folder that has none. A session that was started there and
+// lost its folder has nothing to come back to.
+func (o startOptions) newRun(ctx context.Context, f *Factory, folder session.Folder) (*session.Run, error) {
+	if err := folder.CheckEmpty(); err != nil {
+		return nil, err
+	}
+	if _, err := folder.StopStray(ctx); err != nil {
+		return nil, err
+	}
 	lab, err := curriculum.Find(o.lab)
 	if err != nil {
 		return nil, err

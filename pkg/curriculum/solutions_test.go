@@ -3,8 +3,10 @@ package curriculum
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"lab/checks"
 )
@@ -12,7 +14,7 @@ import (
 // play does a solution and grades it.
 func play(t *testing.T, step *Step, sol Solution, seed int64) (*sim, checks.Report) {
 	t.Helper()
-	s := newSim(t, step.ID, seed)
+	s := newSim(t, step.lab, step.ID, seed)
 	if len(sol.Before) > 0 {
 		s.acts(sol.Before)
 		s.open(step.ID)
@@ -22,21 +24,73 @@ func play(t *testing.T, step *Step, sol Solution, seed int64) (*sim, checks.Repo
 }
 
 func TestSolutions(t *testing.T) {
-	lab, err := Find("08")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, step := range lab.Steps {
-		for _, sol := range append(append([]Solution{}, step.Accepted...), step.Wrong...) {
-			for seed := range int64(4) {
-				t.Run(fmt.Sprintf("%s/%s/%d", step.ID, sol.Name, seed), func(t *testing.T) {
-					s, rep := play(t, step, sol, seed)
-					judge(t, sol, rep)
-					sound(t, s, rep)
-				})
+	for _, lab := range labsAndSkeleton(t) {
+		for _, step := range lab.Steps {
+			for _, sol := range append(append([]Solution{}, step.Accepted...), step.Wrong...) {
+				for seed := range int64(4) {
+					t.Run(fmt.Sprintf("%s/%s/%s/%d", lab.ID, step.ID, sol.Name, seed), func(t *testing.T) {
+						s, rep := play(t, step, sol, seed)
+						judge(t, sol, rep)
+						sound(t, s, rep)
+					})
+				}
 			}
 		}
 	}
+}
+
+// TestNotPassed: doing nothing, doing an accepted solution before the step is
+// opened, and doing what another step accepts do not pass.
+func TestNotPassed(t *testing.T) {
+	for _, lab := range labsAndSkeleton(t) {
+		for _, step := range lab.Steps {
+			notPassed := func(name string, s *sim) {
+				if rep := s.check("en"); rep.Verdict == checks.Passed {
+					t.Errorf("%s, %s: passes", step.ID, name)
+				}
+			}
+			notPassed("nothing", newSim(t, lab, step.ID, 1))
+			for _, sol := range step.Accepted {
+				s := newSim(t, lab, step.ID, 1)
+				s.acts(sol.Acts)
+				s.open(step.ID)
+				notPassed("before: "+sol.Name, s)
+			}
+			for _, other := range lab.Steps {
+				if other == step {
+					continue
+				}
+				for _, sol := range other.Accepted {
+					s := newSim(t, lab, step.ID, 1)
+					s.tolerant, s.step = true, other
+					s.acts(sol.Acts)
+					s.step = step
+					notPassed("another step: "+other.ID+"/"+sol.Name, s)
+				}
+			}
+		}
+	}
+}
+
+func labsAndSkeleton(t *testing.T) []*Lab {
+	t.Helper()
+	all, err := All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := Skeleton()
+	if err != nil {
+		t.Fatal(err)
+	}
+	fsys := fstest.MapFS{}
+	for name, raw := range files {
+		fsys["99-new/"+name] = &fstest.MapFile{Data: raw}
+	}
+	lab, problems := Load(fsys, "99-new")
+	if err := problems.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return append(slices.Clone(all), lab)
 }
 
 func judge(t *testing.T, sol Solution, rep checks.Report) {

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"lab/pkg/journal"
 )
 
 const sigTerm = syscall.SIGTERM
@@ -19,6 +21,13 @@ func (s *Session) controlPlane() *controlPlane {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.cp
+}
+
+// opened is the event that opened the journal, nil where it has none.
+func (s *Session) opened() *journal.Run {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.evidence.Run()
 }
 
 func (s *Session) setControlPlane(c *controlPlane) {

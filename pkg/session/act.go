@@ -14,10 +14,12 @@ func (s *Session) part(ctx context.Context, in PartCall) (Nothing, error) {
 	s.moving.Lock()
 	defer s.moving.Unlock()
 	name := in.Part + " " + in.Action
-	s.emit(journal.Event{Source: journal.Learner, Kind: journal.KindCommand, Command: &journal.Command{Name: name}})
+	if err := s.record(journal.Event{Source: journal.Learner, Kind: journal.KindCommand, Command: &journal.Command{Name: name}}); err != nil {
+		return Nothing{}, err
+	}
 	defer func() {
 		s.rememberPids()
-		_ = s.folder.Save(s.run) // a folder that is gone is told by status
+		_ = s.save() // a folder that is gone is told by status
 	}()
 	switch name {
 	case "control-plane stop", "control-plane kill":
@@ -61,8 +63,10 @@ func (s *Session) fault(_ context.Context, in FaultCall) (Nothing, error) {
 	if in.Upstream != "" && ups[in.Upstream] == nil {
 		return Nothing{}, noSuch("session.no-upstream", in.Upstream, sorted(ups))
 	}
-	s.emit(journal.Event{Source: journal.Learner, Kind: journal.KindCommand, Command: &journal.Command{
-		Name: "upstream set", Args: map[string]string{"upstream": in.Upstream, "fault": in.Fault}}})
+	if err := s.record(journal.Event{Source: journal.Learner, Kind: journal.KindCommand, Command: &journal.Command{
+		Name: "upstream set", Args: map[string]string{"upstream": in.Upstream, "fault": in.Fault}}}); err != nil {
+		return Nothing{}, err
+	}
 	var errs []error
 	for name, u := range ups {
 		if in.Upstream == "" || in.Upstream == name {

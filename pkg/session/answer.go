@@ -46,7 +46,9 @@ func (s *Session) answer(_ context.Context, in AnswerCall) (Question, error) {
 	if err != nil {
 		return Question{}, err
 	}
-	s.emit(journal.Event{Source: journal.Learner, Kind: journal.KindAnswer, Answer: &journal.Answer{
-		Step: step.ID, Question: q.ID, Value: value, Prediction: q.Prediction}})
+	if err := s.record(journal.Event{Source: journal.Learner, Kind: journal.KindAnswer, Answer: &journal.Answer{
+		Step: step.ID, Question: q.ID, Value: value, Prediction: q.Prediction}}); err != nil {
+		return Question{}, err
+	}
 	return s.ask(step, q, in.Ask)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net"
 	"net/http"
+	"os"
 	"sync"
 	"time"
 
@@ -65,23 +66,41 @@ type (
 
 func (s *Session) serveCalls(l net.Listener) *http.Server {
 	mux := http.NewServeMux()
-	control.Handle(mux, "/status", func(ctx context.Context, _ Ask) (report.Status, error) { return s.status(ctx) })
-	control.Handle(mux, "/check", s.check)
-	control.Handle(mux, "/why", s.why)
-	control.Handle(mux, "/hint", s.hint)
-	control.Handle(mux, "/step", s.stepText)
-	control.Handle(mux, "/move", s.move)
-	control.Handle(mux, "/questions", s.questions)
-	control.Handle(mux, "/answer", s.answer)
-	control.Handle(mux, "/part", s.part)
-	control.Handle(mux, "/fault", s.fault)
-	control.Handle(mux, "/resume", func(ctx context.Context, _ Ask) (Nothing, error) { return Nothing{}, s.resume(ctx) })
-	control.Handle(mux, "/wait", s.wait)
+	handle(mux, s, "/status", func(ctx context.Context, _ Ask) (report.Status, error) { return s.status(ctx) })
+	handle(mux, s, "/check", s.check)
+	handle(mux, s, "/why", s.why)
+	handle(mux, s, "/hint", s.hint)
+	handle(mux, s, "/step", s.stepText)
+	handle(mux, s, "/move", s.move)
+	handle(mux, s, "/questions", s.questions)
+	handle(mux, s, "/answer", s.answer)
+	handle(mux, s, "/part", s.part)
+	handle(mux, s, "/fault", s.fault)
+	handle(mux, s, "/resume", func(ctx context.Context, _ Ask) (Nothing, error) { return Nothing{}, s.resume(ctx) })
+	handle(mux, s, "/wait", s.wait)
+	control.Handle(mux, "/who", func(context.Context, Ask) (Who, error) {
+		return Who{Dir: s.folder.Dir, Pid: pidOf(os.Getpid())}, nil
+	})
 	control.Handle(mux, "/stop", func(context.Context, Ask) (Nothing, error) { s.stop(); return Nothing{}, nil })
 	mux.HandleFunc("POST /follow", s.follow)
 	srv := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 	go func() { _ = srv.Serve(l) }() // ends with Close
 	return srv
+}
+
+// handle serves a call once the parts are up, while the folder is there.
+func handle[In, Out any](mux *http.ServeMux, s *Session, path string, fn func(context.Context, In) (Out, error)) {
+	control.Handle(mux, path, func(ctx context.Context, in In) (out Out, err error) {
+		select {
+		case <-s.up:
+		case <-ctx.Done():
+			return out, ctx.Err()
+		}
+		if err := s.gone(); err != nil {
+			return out, err
+		}
+		return fn(ctx, in)
+	})
 }
 
 // follow streams events as they are stored. A reader that stalls is dropped:
@@ -126,6 +145,9 @@ func call[In, Out any](ctx context.Context, c *Client, path string, in In) (Out,
 	run, err := c.folder.Load()
 	if err != nil {
 		var none Out
+		if _, _, lost := c.folder.stray(ctx); lost {
+			return none, folderGone(c.folder)
+		}
 		return none, err
 	}
 	out, err := control.Call[In, Out](ctx, run.Socket, path, in)

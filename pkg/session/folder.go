@@ -1,6 +1,7 @@
 package session
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
@@ -174,6 +175,43 @@ func (f Folder) Create() error {
 // the process is gone, however it went.
 func (f Folder) lock() *flock.Flock { return flock.New(f.path("lock"), flock.SetPermissions(0o600)) }
 
+// holdWithin is longer than any command looks at the lock.
+const holdWithin = time.Second
+
+// hold takes the lock for the session. Another command may look at it at this
+// very moment, so one refusal is not the last word.
+func (f Folder) hold(ctx context.Context) (unlock func(), err error) {
+	ctx, cancel := context.WithTimeout(ctx, holdWithin)
+	defer cancel()
+	l := f.lock()
+	got, err := l.TryLockContext(ctx, 10*time.Millisecond)
+	if !got && ctx.Err() == nil {
+		return nil, writeProblem(f.path("lock"), err)
+	}
+	if !got {
+		return nil, problem.New("session.running", problem.Args{"Dir": f.Dir})
+	}
+	return func() { _ = l.Unlock() }, nil
+}
+
+// Begin keeps other starts of the same folder waiting until done is called.
+// Its lock is not in the folder, which may not be there yet.
+func (f Folder) Begin(ctx context.Context) (done func(), err error) {
+	dir, err := socketDir()
+	if err != nil {
+		return nil, err
+	}
+	l := flock.New(filepath.Join(dir, sha(f.Dir)[:12]+".start"), flock.SetPermissions(0o600))
+	got, err := l.TryLockContext(ctx, 20*time.Millisecond)
+	if !got && ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if !got {
+		return nil, writeProblem(l.Path(), err)
+	}
+	return func() { _ = l.Unlock() }, nil
+}
+
 // Alive tells whether a session holds the folder: by its pid, or by its lock
 // when it has yet to write its pid.
 func (f Folder) Alive() bool {
@@ -233,15 +271,20 @@ func SetCurrent(f Folder) error {
 	return writeFile(currentFile(), []byte(f.Dir+"\n"))
 }
 
+// At is the folder of that name.
+func At(dir string) (Folder, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil { // the working folder was deleted
+		return Folder{}, problem.New("session.unreadable", problem.Args{"File": dir, "Error": reason(err)}).Wrap(err)
+	}
+	return Folder{abs}, nil
+}
+
 // Locate finds the run a command is about: the folder given, else the working
 // folder or one above it that has a run, else the last active one.
 func Locate(dir, wd string) (Folder, error) {
 	if dir != "" {
-		abs, err := filepath.Abs(dir)
-		if err != nil {
-			return Folder{}, err
-		}
-		return Folder{abs}, nil
+		return At(dir)
 	}
 	for d := wd; ; d = filepath.Dir(d) {
 		if _, err := os.Stat(Folder{d}.RunFile()); err == nil {

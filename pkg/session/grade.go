@@ -53,16 +53,22 @@ func (s *Session) check(ctx context.Context, in CheckCall) (checks.Report, error
 	if rep.Diagnosis != nil {
 		diagnosis = rep.Diagnosis.ID
 	}
-	s.emit(journal.Event{Source: journal.Session, Kind: journal.KindCheck,
-		Check: &journal.Check{Step: step.ID, Verdict: string(rep.Verdict), Diagnosis: diagnosis}})
+	if err := s.record(journal.Event{Source: journal.Session, Kind: journal.KindCheck,
+		Check: &journal.Check{Step: step.ID, Verdict: string(rep.Verdict), Diagnosis: diagnosis}}); err != nil {
+		return rep, err
+	}
 	next := s.lab.Next(step.ID)
 	if next != nil {
 		rep.Next = &next.ID
 	}
 	if rep.Verdict == checks.Passed {
-		s.markStep(step.ID, "passed", 0)
+		if err := s.markStep(step.ID, "passed", 0); err != nil {
+			return rep, err
+		}
 		if next != nil {
-			s.openStep(next.ID, "passed")
+			if err := s.openStep(next.ID, "passed"); err != nil {
+				return rep, err
+			}
 			rep.Opened = &next.ID
 		}
 	}
@@ -155,8 +161,7 @@ func (s *Session) hint(_ context.Context, in Ask) (Hint, error) {
 	if err != nil {
 		return Hint{}, err
 	}
-	s.markStep(step.ID, "hint", rung)
-	return Hint{Step: step.ID, Rung: rung, Of: step.Hints(), Text: text}, nil
+	return Hint{Step: step.ID, Rung: rung, Of: step.Hints(), Text: text}, s.markStep(step.ID, "hint", rung)
 }
 
 // stepText is the current step.

@@ -65,7 +65,8 @@ func Launch(ctx context.Context, f Folder, progress func(Stage)) error {
 	case err = <-done:
 	case <-ctx.Done():
 		_ = cmd.Process.Signal(syscall.SIGTERM)
-		_ = r.SetReadDeadline(time.Now().Add(stopGrace))
+		late := time.AfterFunc(stopGrace, func() { _ = cmd.Process.Kill() })
+		defer late.Stop()
 		<-done
 		err = ctx.Err()
 	}

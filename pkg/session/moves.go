@@ -36,7 +36,9 @@ func (s *Session) move(ctx context.Context, in MoveCall) (Moved, error) {
 		if next == nil {
 			return Moved{}, problem.New("session.last-step", problem.Args{"Step": current.ID})
 		}
-		s.markStep(current.ID, "skipped", 0)
+		if err := s.markStep(current.ID, "skipped", 0); err != nil {
+			return Moved{}, err
+		}
 		return s.build(ctx, next, "goto", in)
 	case "goto", "reset", "open":
 		step := current
@@ -48,7 +50,9 @@ func (s *Session) move(ctx context.Context, in MoveCall) (Moved, error) {
 			step = found
 		}
 		if in.Move == "open" { // without building its start: for proofs
-			s.openStep(step.ID, "open")
+			if err := s.openStep(step.ID, "open"); err != nil {
+				return Moved{}, err
+			}
 			return s.moved(step, in, "")
 		}
 		return s.build(ctx, step, in.Move, in)
@@ -59,7 +63,9 @@ func (s *Session) move(ctx context.Context, in MoveCall) (Moved, error) {
 		if err != nil {
 			return Moved{}, err
 		}
-		s.markStep(current.ID, "shown", 0)
+		if err := s.markStep(current.ID, "shown", 0); err != nil {
+			return Moved{}, err
+		}
 		m, err := s.moved(current, in, "")
 		m.Shown = text
 		return m, err
@@ -119,7 +125,9 @@ func (s *Session) build(ctx context.Context, step *curriculum.Step, why string, 
 	}
 	s.sample(ctx)
 	s.steady.Flush()
-	s.openStep(step.ID, why)
+	if err := s.openStep(step.ID, why); err != nil {
+		return Moved{}, err
+	}
 	s.mu.Lock()
 	s.lastCheck = nil
 	s.mu.Unlock()

@@ -94,8 +94,16 @@ func (s *Session) startControlPlane(ctx context.Context) error {
 	if ctx.Err() != nil {
 		_ = cmd.Process.Kill()
 	}
-	return problem.New("session.control-plane", problem.Args{"Address": addr,
-		"Log": s.folder.Log(roleControlPlane), "Tail": tail(s.folder.Log(roleControlPlane), 8)})
+	return s.controlPlaneProblem()
+}
+
+func (s *Session) controlPlaneProblem() error {
+	if err := s.journal.Err(); err != nil { // its word that it listens may be among what was lost
+		return writeProblem(s.folder.Journal(), err)
+	}
+	return problem.New("session.control-plane", problem.Args{
+		"Address": net.JoinHostPort("127.0.0.1", itoa(s.run.Ports[roleControlPlane])),
+		"Log":     s.folder.Log(roleControlPlane), "Tail": tail(s.folder.Log(roleControlPlane), 8)})
 }
 
 // stopControlPlane ends it with the signal and waits for its end.

@@ -71,12 +71,12 @@ func (s *Session) currentStep() string {
 	return s.steps.current
 }
 
-func (s *Session) openStep(id, why string) {
-	s.emit(journal.Event{Source: journal.Session, Kind: journal.KindStep,
+func (s *Session) openStep(id, why string) error {
+	return s.record(journal.Event{Source: journal.Session, Kind: journal.KindStep,
 		Step: &journal.Step{ID: id, State: "opened", Why: why}})
 }
 
-func (s *Session) markStep(id, state string, rung int) {
-	s.emit(journal.Event{Source: journal.Learner, Kind: journal.KindStep,
+func (s *Session) markStep(id, state string, rung int) error {
+	return s.record(journal.Event{Source: journal.Learner, Kind: journal.KindStep,
 		Step: &journal.Step{ID: id, State: state, Rung: rung}})
 }

@@ -17,12 +17,12 @@ import (
 // NewRun is a run that was never started.
 func NewRun(lab, lang string, seed int64, ads, order string) (*Run, error) {
 	id := newID()
-	socket, err := socketPath(id)
+	dir, err := socketDir()
 	if err != nil {
 		return nil, err
 	}
 	return &Run{FormatVersion: FormatVersion, ID: id, Lab: lab, Lang: lang, Seed: seed, Runtime: "native",
-		ADS: ads, Order: order, Socket: socket, Created: time.Now().UTC()}, nil
+		ADS: ads, Order: order, Socket: filepath.Join(dir, id+".sock"), Created: time.Now().UTC()}, nil
 }
 
 // CheckEmpty refuses a folder that has a snapshot.yaml of somebody else's.
@@ -99,9 +99,13 @@ func poll(ctx context.Context, yes func() bool, late error) error {
 func (f Folder) Stop(ctx context.Context) (string, error) {
 	run, err := f.Load()
 	if err != nil {
+		found, stopErr := f.StopStray(ctx)
+		if found {
+			return "running", stopErr
+		}
 		return "", err
 	}
-	if !f.Alive() && !run.Pids[roleSession].Running() {
+	if !f.Alive() {
 		was := "stopped"
 		if len(run.Pids) > 0 {
 			was = "killed"
@@ -109,23 +113,45 @@ func (f Folder) Stop(ctx context.Context) (string, error) {
 		if err := f.CleanUp(run); err != nil {
 			return "", err
 		}
-		return was, f.Save(run)
+		_ = f.Save(run) // on a full disk: whoever reads it sees that the pids are gone
+		return was, nil
 	}
-	pid := run.Pids[roleSession]
+	asked := false
+	return "running", f.awaitEnd(ctx, func() bool {
+		if !asked {
+			asked = f.askToStop(ctx)
+		}
+		return !f.Alive()
+	})
+}
+
+// askToStop asks over the socket, or by a signal where the socket is gone. It
+// gives false when the session is so young that it has neither.
+func (f Folder) askToStop(ctx context.Context) bool {
+	run, err := f.Load()
+	if err != nil {
+		return false
+	}
 	_, err = control.Call[Ask, Nothing](ctx, run.Socket, "/stop", Ask{})
-	if errors.Is(err, control.ErrNoSession) && pid.Running() { // still starting, or its socket was removed
+	if pid := run.Pids[roleSession]; err != nil && pid.Running() {
 		err = syscall.Kill(pid.Pid, syscall.SIGTERM)
 	}
-	if err != nil {
-		return "", err
-	}
-	ctx, cancel := context.WithTimeout(ctx, stopGrace)
+	return err == nil
+}
+
+// awaitEnd waits until a session that was asked to stop has ended.
+func (f Folder) awaitEnd(ctx context.Context, ended func() bool) error {
+	grace, cancel := context.WithTimeout(ctx, stopGrace)
 	defer cancel()
-	late := problem.New("session.does-not-stop", problem.Args{"Pid": pid.Pid, "Log": f.Log("session")})
-	if err := poll(ctx, func() bool { return !f.Alive() && !pid.Running() }, late); err != nil {
-		return "", err
+	pid := 0
+	if run, err := f.Load(); err == nil {
+		pid = run.Pids[roleSession].Pid
 	}
-	return "running", nil
+	err := poll(grace, ended, problem.New("session.does-not-stop", problem.Args{"Pid": pid, "Log": f.Log("session")}))
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
 }
 
 // explain turns "nobody answers" into what died and how to go on.
@@ -157,6 +183,9 @@ func (s *Session) resume(ctx context.Context) error {
 }
 
 func (s *Session) bringBack(ctx context.Context) error {
+	if err := s.save(); err != nil { // a full disk is told before anything starts
+		return err
+	}
 	if !s.controlPlane().alive() {
 		if err := s.startControlPlane(ctx); err != nil {
 			return err
@@ -169,5 +198,5 @@ func (s *Session) bringBack(ctx context.Context) error {
 		}
 	}
 	s.rememberPids()
-	return s.folder.Save(s.run)
+	return s.save()
 }

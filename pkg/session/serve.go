@@ -31,6 +31,8 @@ type Session struct {
 	started time.Time
 	journal *journal.Writer
 	stop    context.CancelFunc
+	home    os.FileInfo   // .lab as it was when the session started
+	up      chan struct{} // closed when the parts are up: calls wait for it
 
 	moving     sync.Mutex     // one check or move at a time
 	background sync.WaitGroup // goroutines that wait for children
@@ -70,15 +72,11 @@ func Serve(ctx context.Context, f Folder, hand *os.File) error {
 }
 
 func serve(ctx context.Context, f Folder, stage func(Stage), ready func()) error {
-	lock := f.lock()
-	got, err := lock.TryLock()
+	unlock, err := f.hold(ctx)
 	if err != nil {
-		return writeProblem(f.path("lock"), err)
+		return err
 	}
-	if !got {
-		return problem.New("session.running", problem.Args{"Dir": f.Dir})
-	}
-	defer lock.Unlock() //nolint:errcheck // the process ends
+	defer unlock()
 	run, err := f.Load()
 	if err != nil {
 		return err
@@ -96,11 +94,16 @@ func serve(ctx context.Context, f Folder, stage func(Stage), ready func()) error
 	}
 	defer os.Remove(run.Socket)
 	defer s.stopParts()
-	if err := s.startParts(ctx, stage); err != nil {
-		return err
-	}
 	calls := s.serveCalls(listener)
 	defer calls.Close()
+	err = s.startParts(ctx, stage)
+	if ctx.Err() != nil { // whatever it broke, it was on purpose
+		return problem.New("session.stopped", problem.Args{"Dir": f.Dir, "LabID": run.Lab})
+	}
+	if err != nil {
+		return err
+	}
+	close(s.up)
 	ready()
 	<-ctx.Done()
 	return nil
@@ -112,9 +115,13 @@ func newSession(f Folder, run *Run, stop context.CancelFunc) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
+	home, err := os.Stat(f.path(""))
+	if err != nil {
+		return nil, err
+	}
 	start := time.Now()
 	s := &Session{
-		folder: f, run: run, lab: lab, stop: stop, started: start,
+		folder: f, run: run, lab: lab, stop: stop, started: start, home: home, up: make(chan struct{}),
 		now:       func() time.Time { return start.Add(time.Since(start)) }, // a clock that jumps does not move it
 		changed:   make(chan struct{}),
 		readyPids: map[int]bool{}, expected: map[int]bool{},
@@ -131,6 +138,15 @@ func newSession(f Folder, run *Run, stop context.CancelFunc) (*Session, error) {
 }
 
 func (s *Session) emit(e journal.Event) { s.journal.Emit(e) }
+
+// record is emit for what a learner was told or will be graded by: a disk that
+// does not take it is a problem.
+func (s *Session) record(e journal.Event) error {
+	if err := s.journal.Add(e); err != nil {
+		return writeProblem(s.folder.Journal(), err)
+	}
+	return nil
+}
 
 func (s *Session) note(code string, args map[string]string) {
 	s.emit(journal.Event{Source: journal.Session, Kind: journal.KindNote, Note: &journal.Note{Code: code, Args: args}})
@@ -192,13 +208,8 @@ func (s *Session) startParts(ctx context.Context, stage func(Stage)) error {
 	if err := s.writeStart(); err != nil {
 		return err
 	}
-	if s.journal.Seq() == 0 {
-		s.emit(s.runEvent())
-	}
-	s.emit(journal.Event{Source: journal.Session, Kind: journal.KindProcess,
-		Process: &journal.Process{Role: roleSession, State: "started", Pid: os.Getpid()}})
-	if s.currentStep() == "" {
-		s.openStep(s.lab.Steps[0].ID, "start")
+	if err := s.openJournal(); err != nil {
+		return err
 	}
 	if err := s.startControlPlane(ctx); err != nil {
 		return err
@@ -210,10 +221,27 @@ func (s *Session) startParts(ctx context.Context, stage func(Stage)) error {
 	}
 	stage(Stage{Part: "envoy", Args: map[string]any{"Port": s.run.Ports["http"]}})
 	s.startTraffic(ctx)
-	if err := s.folder.Save(s.run); err != nil {
+	if err := s.save(); err != nil {
 		return err
 	}
 	stage(Stage{Part: "serving", Args: map[string]any{"Seconds": time.Since(begun).Seconds()}})
+	return nil
+}
+
+// openJournal writes what a journal begins with, and what of it was cut off.
+func (s *Session) openJournal() error {
+	if s.opened() == nil {
+		if err := s.record(s.runEvent()); err != nil {
+			return err
+		}
+	}
+	if err := s.record(journal.Event{Source: journal.Session, Kind: journal.KindProcess,
+		Process: &journal.Process{Role: roleSession, State: "started", Pid: os.Getpid()}}); err != nil {
+		return err
+	}
+	if s.currentStep() == "" {
+		return s.openStep(s.lab.Steps[0].ID, "start")
+	}
 	return nil
 }
 
@@ -230,11 +258,25 @@ func (s *Session) coldStart(ctx context.Context) error {
 	if err := writeFile(s.folder.path("bootstrap.json"), boot); err != nil {
 		return err
 	}
-	if err := s.startEnvoy(ctx); err != nil {
-		return err
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	cp := s.controlPlane()
+	down := !cp.alive()
+	if !down { // one that dies now leaves Envoy waiting for nobody
+		s.background.Go(func() {
+			select {
+			case <-cp.done:
+				cancel()
+			case <-ctx.Done():
+			}
+		})
+	}
+	err = s.startEnvoy(ctx)
+	if err != nil && !down && !cp.alive() {
+		return s.controlPlaneProblem()
 	}
 	s.rememberPids()
-	return nil
+	return err
 }
 
 func (s *Session) startUpstreams() error {
@@ -284,7 +326,8 @@ func (s *Session) choosePorts() error {
 		}
 		s.run.BaseID = uint32(id) //nolint:gosec // below 400,000,000
 	}
-	return s.folder.Save(s.run) // before anything with a pid or a base id starts
+	s.rememberPids()
+	return s.save() // before anything with a pid or a base id starts
 }
 
 // writeStart gives the learner the file of the first step, where there is none.
@@ -312,6 +355,8 @@ func (s *Session) startTraffic(ctx context.Context) {
 // stopParts ends everything, Envoy first so that nothing fails on the way, and
 // leaves no process, port or shared memory.
 func (s *Session) stopParts() {
+	s.moving.Lock() // a move that is under way must not start anything any more
+	defer s.moving.Unlock()
 	if s.steady != nil {
 		s.steady.Stop()
 	}
@@ -327,5 +372,5 @@ func (s *Session) stopParts() {
 	s.emit(journal.Event{Source: journal.Session, Kind: journal.KindProcess,
 		Process: &journal.Process{Role: roleSession, State: "exited", Pid: os.Getpid(), By: "lab"}})
 	s.run.Pids = nil
-	_ = s.folder.Save(s.run) // the folder may be gone
+	_ = s.save() // the folder may be gone
 }

@@ -57,8 +57,8 @@ func (r Resource) Body() (map[string]any, error) {
 		return nil, nil
 	}
 	raw, err := protojson.MarshalOptions{UseProtoNames: true, Resolver: resolver{}}.Marshal(r.Message)
-	if err != nil {
-		return nil, fmt.Errorf("%s %q as JSON: %w", r.Type, r.Name, err)
+	if err != nil { // a valid message that has no JSON, such as a Duration out of range
+		return plain(r.Message.ProtoReflect()), nil
 	}
 	var body map[string]any
 	if err := json.Unmarshal(raw, &body); err != nil {

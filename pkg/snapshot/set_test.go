@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -39,6 +40,33 @@ func TestBody(t *testing.T) {
 	body, err := set.Find("CDS", "a").Body()
 	if err != nil || body["connect_timeout"] != "0s" || body["lb_policy"] != "RANDOM" || body["name"] != "a" {
 		t.Errorf("%v, %v", body, err)
+	}
+}
+
+// TestBodyWithoutJSON: a message that protobuf's JSON refuses has a body too.
+func TestBodyWithoutJSON(t *testing.T) {
+	set := load(t, "resources:\n"+clusterHead+`a
+  connect_timeout: {seconds: 999999999999}
+  lb_policy: RANDOM
+  per_connection_buffer_limit_bytes: 5
+  circuit_breakers: {thresholds: [{max_requests: 7}]}
+  metadata:
+    filter_metadata: {x: {n: 5, b: yes, t: text}}
+    typed_filter_metadata: {m: {"@type": t/google.protobuf.FieldMask, value: {paths: [a_B]}}, b: {"@type": t/google.protobuf.BytesValue, value: aGk=}}
+`)
+	body, err := set.Resources[0].Body()
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := json.Marshal(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"seconds":"999999999999"`, `"lb_policy":"RANDOM"`, `{"value":5}`, `"max_requests":{"value":7}`,
+		`"paths":["a_B"]`, `"@type":"t/google.protobuf.FieldMask"`, `"number_value":5`, `"bool_value":true`, `"value":"aGk="`} {
+		if !strings.Contains(string(raw), want) {
+			t.Errorf("%s is missing in %s", want, raw)
+		}
 	}
 }
 

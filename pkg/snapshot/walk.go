@@ -165,4 +165,3 @@ func (w *walker) pairs(n *yaml.Node) []pair {
 	}
 	return out
 }
-

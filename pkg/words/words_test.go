@@ -3,13 +3,10 @@ package words
 import "testing"
 
 func TestLoad(t *testing.T) {
-	if got := For("en").T("cli.hint", nil); got != "hint" {
+	if got := For("en").T("cmd.stop.short", nil); got != "Stop the run" {
 		t.Error(got)
 	}
-	if got := For("zh").T("cli.hint", nil); got != "提示" {
-		t.Error(got)
-	}
-	if For("en").Has("nosuch") || !For("en").Has("cli.hint") {
+	if For("en").Has("nosuch") || !For("en").Has("cmd.stop.short") {
 		t.Error("Has")
 	}
 }

@@ -1,4 +1,0 @@
-package curriculum
-
-// Skeleton TEMP
-func Skeleton() (map[string][]byte, error) { return nil, nil }
