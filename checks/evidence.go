@@ -99,7 +99,7 @@ func (ev *Evidence) Fold(e journal.Event) {
 	}
 	ev.step.times.fold(e)
 	if marksTime(e.Kind) {
-		ev.step.traffic.mark()
+		ev.step.traffic.mark(e.Time)
 	}
 }
 

@@ -19,6 +19,9 @@ type Report struct {
 	Version     int          `json:"version"` // 1
 	Lab         string       `json:"lab"`
 	Step        string       `json:"step"`
+	Number      int          `json:"number"` // of the step, from 1; with Of and Title set by the session
+	Of          int          `json:"of"`
+	Title       string       `json:"title"`
 	Verdict     Verdict      `json:"verdict"`
 	Checks      []Result     `json:"checks"`
 	Missing     []Missing    `json:"missing,omitempty"` // why nothing could be told

@@ -20,6 +20,7 @@ const steady = "steady"
 type traffic struct {
 	windows []window
 	fresh   int       // windows since the last mark
+	marked  time.Time // the last mark
 	last    time.Time // end of the last window, of this step or before
 }
 
@@ -40,7 +41,7 @@ type group struct {
 }
 
 // mark says that an event came from which traffic may be counted.
-func (t *traffic) mark() { t.fresh = 0 }
+func (t *traffic) mark(at time.Time) { t.fresh, t.marked = 0, at }
 
 func (t *traffic) fold(e journal.Event) {
 	p := e.Probe
@@ -50,7 +51,7 @@ func (t *traffic) fold(e journal.Event) {
 	t.last = p.To
 	t.fresh++
 	n := len(t.windows)
-	if t.fresh <= 2 || n == 0 || !p.From.After(t.windows[n-1].from) {
+	if t.fresh <= 2 || n == 0 || !t.windows[n-1].from.After(t.marked) || !p.From.After(t.windows[n-1].from) {
 		t.windows = append(t.windows, window{first: e.Seq, from: p.From})
 	}
 	t.windows[len(t.windows)-1].add(e)

@@ -8,7 +8,6 @@ package labtest
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -101,26 +100,62 @@ type Result struct {
 	Took     time.Duration
 }
 
+// Command is lab with its working folder and homes, for what Run cannot do.
+func (l *Lab) Command(args ...string) *exec.Cmd {
+	cmd := exec.Command(l.Bin, args...)
+	cmd.Dir, cmd.Env = l.Wd, l.env
+	return cmd
+}
+
 // Run runs lab and returns what it did. A command that takes a minute fails
 // the test.
 func (l *Lab) Run(args ...string) Result {
 	l.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, l.Bin, args...)
-	cmd.Dir, cmd.Env = l.Wd, l.env
-	var out, errOut bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errOut
-	start := time.Now()
-	err := cmd.Run()
-	if ctx.Err() != nil {
-		l.t.Fatalf("lab %s: no end after a minute\n%s%s", strings.Join(args, " "), out.String(), errOut.String())
+	return l.Begin(args...).Wait()
+}
+
+// Running is a command that has yet to end.
+type Running struct {
+	l        *Lab
+	cmd      *exec.Cmd
+	out, err bytes.Buffer
+	started  time.Time
+	late     *time.Timer
+}
+
+// Begin starts lab and does not wait for it; Wait has to be called.
+func (l *Lab) Begin(args ...string) *Running {
+	l.t.Helper()
+	return l.BeginCommand(l.Command(args...))
+}
+
+// BeginCommand is Begin for a command that a test has changed.
+func (l *Lab) BeginCommand(cmd *exec.Cmd) *Running {
+	l.t.Helper()
+	r := &Running{l: l, cmd: cmd, started: time.Now()}
+	cmd.Stdout, cmd.Stderr = &r.out, &r.err
+	if err := cmd.Start(); err != nil {
+		l.t.Fatal(err)
+	}
+	r.late = time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+	return r
+}
+
+// Signal sends it a signal; one that has ended does not mind.
+func (r *Running) Signal(sig os.Signal) { _ = r.cmd.Process.Signal(sig) }
+
+// Wait waits for its end.
+func (r *Running) Wait() Result {
+	r.l.t.Helper()
+	err := r.cmd.Wait()
+	if !r.late.Stop() {
+		r.l.t.Fatalf("%s: no end after a minute\n%s%s", strings.Join(r.cmd.Args, " "), r.out.String(), r.err.String())
 	}
 	var ee *exec.ExitError
 	if err != nil && !errors.As(err, &ee) {
-		l.t.Fatal(err)
+		r.l.t.Fatal(err)
 	}
-	return Result{cmd.ProcessState.ExitCode(), out.String(), errOut.String(), time.Since(start)}
+	return Result{r.cmd.ProcessState.ExitCode(), r.out.String(), r.err.String(), time.Since(r.started)}
 }
 
 // OK runs lab and fails the test when its status is not 0.

@@ -182,7 +182,7 @@ func items(from, n int) []checks.Item {
 func reports() map[string]func() checks.Report {
 	next := "per-type"
 	base := func(v checks.Verdict) checks.Report {
-		return checks.Report{Version: 1, Lab: "08-xds", Step: "nack", Verdict: v, Next: &next}
+		return checks.Report{Version: 1, Lab: "08-xds", Step: "nack", Number: 3, Of: 5, Title: "A rejected update", Verdict: v, Next: &next}
 	}
 	good := checks.Result{ID: "traffic", Verdict: checks.Passed, Expected: "no failed request", Observed: "none of 212 requests failed", Evidence: items(16, 1)}
 	bad := checks.Result{ID: "nack", Verdict: checks.NotYet, Expected: `a CDS version that Envoy refuses in this step, with an error_detail, whose nonce is that of the response`,

@@ -11,6 +11,7 @@ import (
 	"lab/pkg/journal"
 )
 
+// sorted gives the keys in order, so that a report of a map is always the same.
 func sorted[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
 
 // hostsChange compares a host list with the one before it.
@@ -47,6 +48,7 @@ func (t *Story) hostsChange(h journal.Hosts) string {
 	return strings.Join(out, "\n")
 }
 
+// flags are the health flags of each address; "" means healthy.
 func flags(hosts []journal.Host) map[string]string {
 	m := map[string]string{}
 	for _, h := range hosts {
@@ -85,6 +87,8 @@ func (t *Story) happening(e journal.Event) string {
 	return ""
 }
 
+// process tells how a part began or ended. Who ended it is said: a part that lab
+// stopped is no accident.
 func (t *Story) process(p journal.Process) string {
 	a := args{"Pid": p.Pid, "Epoch": p.Epoch, "Exit": p.Exit, "Signal": p.Signal, "By": p.By, "Part": t.part(p.Role), "Envoy": p.Role == "envoy"}
 	switch p.State {
@@ -101,6 +105,7 @@ func (t *Story) process(p journal.Process) string {
 	return t.s.t("report.say.process", a)
 }
 
+// part is a role at the start of a sentence.
 func (t *Story) part(role string) string {
 	switch role {
 	case "envoy", "control-plane", "session", "upstream":
@@ -109,6 +114,7 @@ func (t *Story) part(role string) string {
 	return role
 }
 
+// step tells a move in the lab.
 func (t *Story) step(st journal.Step) string {
 	a := args{"Step": st.ID, "Rung": st.Rung}
 	switch st.State {
@@ -163,6 +169,7 @@ func (t *Story) probe(p journal.Probe) string {
 	return t.s.t("report.say.probe-ok", a)
 }
 
+// times lists counts: 200 ×14.
 func times(counts map[string]int) []string {
 	var out []string
 	for _, k := range sorted(counts) {

@@ -59,6 +59,7 @@ func (s Style) what(p *problem.Problem) string {
 	return s.t("problem."+p.Code+".what", p.Args)
 }
 
+// fix is what to do next, "" where a problem has no such words.
 func (s Style) fix(p *problem.Problem) string {
 	id := "problem." + p.Code + ".fix"
 	if !s.Words.Has(id) {
@@ -136,6 +137,7 @@ func tidy(r []rune) string {
 	return text.Clean(strings.TrimRight(string(r), "\r\n"))
 }
 
+// blank is white space of the same width as s.
 func blank(s string) string {
 	var b strings.Builder
 	for part := range strings.SplitAfterSeq(s, "\t") {

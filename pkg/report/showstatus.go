@@ -31,6 +31,7 @@ func ShowStatus(st Status, s Style) string {
 	return b.String()
 }
 
+// statusTitle says where the learner is, and for how long the session has run.
 func (s Style) statusTitle(st Status) string {
 	number := 1 + slices.IndexFunc(st.Steps, func(x StepStatus) bool { return x.ID == st.Step })
 	left := s.t("report.status.title", args{"Name": st.Lab, "Number": number, "Of": len(st.Steps)})
@@ -38,6 +39,8 @@ func (s Style) statusTitle(st Status) string {
 	return text.Ends(s.Paint.Bold(left), s.Paint.Dim(up), s.Width) + "\n"
 }
 
+// statusParts is a line for Envoy and one for the control plane. A part that is
+// down shows nothing of its former life, which would read as if it went on.
 func (s Style) statusParts(st Status) string {
 	e, cp := st.Envoy, st.ControlPlane
 	down := map[string]bool{}
@@ -115,6 +118,7 @@ func version(v string) string {
 	return text.Cut(text.CleanLine(v), 12)
 }
 
+// orderedTypes puts the known types in their order and others behind them.
 func orderedTypes[V any](types map[string]V) []string {
 	out := sorted(types)
 	rank := func(t string) int {
@@ -175,6 +179,8 @@ func (s Style) rejection(r Rejection) string {
 // a whole resource into it. `lab journal --raw` has all of it.
 const maxError = 300
 
+// statusDown says what is down, what that means for traffic, and the one command
+// that brings it back.
 func (s Style) statusDown(d Down) string {
 	a := args{"Part": d.Part, "Exit": d.Exit, "Signal": d.Signal, "By": d.By, "Command": d.Command}
 	what, meaning := "report.status.down.other", ""
@@ -191,6 +197,8 @@ func (s Style) statusDown(d Down) string {
 	return out + s.wrap(s.t("report.status.back", a), 2)
 }
 
+// statusTraffic tells no traffic from good traffic: without a request nothing is
+// known.
 func (s Style) statusTraffic(t *Traffic) string {
 	if t == nil || t.Seconds <= 0 {
 		return ""
@@ -205,6 +213,7 @@ func (s Style) statusTraffic(t *Traffic) string {
 	return s.marked(text.Pass, s.t("report.status.traffic-ok", a))
 }
 
+// statusUpstreams lists the backends with their faults and ejections.
 func (s Style) statusUpstreams(ups []UpstreamStatus) string {
 	if len(ups) == 0 {
 		return ""
@@ -232,6 +241,7 @@ func pick(cond bool, yes, no string) string {
 	return no
 }
 
+// rate is requests a second, with a decimal only where it matters.
 func rate(r float64) string {
 	if r >= 10 || r == 0 {
 		return fmt.Sprintf("%.0f", r)

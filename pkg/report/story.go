@@ -84,6 +84,7 @@ func (t *Story) Sentence(e journal.Event) string {
 	return t.happening(e)
 }
 
+// stream tells who closed it, because that says which side to look at.
 func (t *Story) stream(st journal.Stream) string {
 	a := args{"Stream": st.ID, "Peer": st.Peer, "Method": st.Method, "Reason": st.Reason}
 	switch {
@@ -97,6 +98,9 @@ func (t *Story) stream(st journal.Stream) string {
 	return t.s.t("report.say.stream-closed", a)
 }
 
+// request explains a DiscoveryRequest by its class. Its version is the one that
+// Envoy runs, also in a NACK; the version that it is about comes from the nonce
+// (Envoy docs, api-docs/xds_protocol, "ACK, NACK and resource type instance version").
 func (t *Story) request(r journal.Request) string {
 	a := args{"Type": r.Type, "Nonce": r.Nonce, "Version": r.Version, "Names": r.Names, "Node": r.NodeID, "Sent": ""}
 	if resp, ok := t.sent[answer{r.Pid, r.Stream, r.Nonce}]; ok {
@@ -117,6 +121,7 @@ func (t *Story) request(r journal.Request) string {
 	return t.s.t("report.say.request", a)
 }
 
+// response tells what is in it, and how it differs from the one before of its type.
 func (t *Story) response(r journal.Response) string {
 	before, again := t.last[subscription{r.Pid, r.Stream, r.Type}]
 	names := make([]string, len(r.Resources))
@@ -161,6 +166,8 @@ func withheldID(reason string) string {
 	return "report.withheld.other"
 }
 
+// snapshot tells a reading of the file. What was refused never reached Envoy, and
+// the sentence says so: learners take it for a NACK.
 func (t *Story) snapshot(kind journal.Kind, sn journal.Snapshot) string {
 	counts := map[string]int{}
 	for _, r := range sn.Resources {

@@ -162,6 +162,7 @@ func (s Style) head(e journal.Event) string {
 	return ""
 }
 
+// message is what an arrow carries. A request without a version has none to name.
 func (s Style) message(arrow, typ, version, nonce string) string {
 	id := "report.head"
 	if nonce == "" {
@@ -173,6 +174,7 @@ func (s Style) message(arrow, typ, version, nonce string) string {
 	return arrow + " " + s.t(id, args{"Type": text.PadLeft(text.CleanLine(typ), 3), "Version": version, "Nonce": nonce})
 }
 
+// class names the class of a request. One of a later lab is shown as it is.
 func (s Style) class(class string) string {
 	switch class {
 	case journal.Ack:

@@ -11,6 +11,8 @@ import (
 	"lab/pkg/curriculum"
 	"lab/pkg/journal"
 	"lab/pkg/problem"
+	"lab/pkg/report"
+	"lab/pkg/words"
 )
 
 // DefaultWait bounds how long a check waits for evidence that comes by itself:
@@ -72,7 +74,9 @@ func (s *Session) check(ctx context.Context, in CheckCall) (checks.Report, error
 			rep.Opened = &next.ID
 		}
 	}
+	rep.Number, rep.Of, rep.Title = step.Number, len(s.lab.Steps), step.Title(in.Lang)
 	s.mu.Lock()
+	report.Cite(&rep, s.recall.events(), report.Style{Words: words.For(in.Lang), Lab: in.Command})
 	s.lastCheck = &rep
 	s.mu.Unlock()
 	return rep, nil

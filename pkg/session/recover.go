@@ -95,13 +95,13 @@ func poll(ctx context.Context, yes func() bool, late error) error {
 
 // Stop ends the run of the folder and leaves no process, port, socket or
 // shared memory. It tells what there was: "running", "killed" (a session that
-// had died), or "stopped".
+// had died), "stopped", or "stray" (a session whose folder is gone).
 func (f Folder) Stop(ctx context.Context) (string, error) {
 	run, err := f.Load()
 	if err != nil {
 		found, stopErr := f.StopStray(ctx)
 		if found {
-			return "running", stopErr
+			return "stray", stopErr
 		}
 		return "", err
 	}

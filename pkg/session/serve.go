@@ -41,6 +41,7 @@ type Session struct {
 	evidence  *checks.Evidence
 	steps     progress
 	view      *view
+	recall    recall
 	changed   chan struct{} // closed and replaced on each event
 	active    time.Time     // of the last event that a check may have to wait behind
 	readyPids map[int]bool
@@ -160,6 +161,7 @@ func (s *Session) observe(e journal.Event) {
 	s.evidence.Fold(e)
 	s.steps.fold(e)
 	s.view.fold(e)
+	s.recall.fold(e)
 	switch e.Kind {
 	case journal.KindProcess:
 		if e.Process.State == "ready" {

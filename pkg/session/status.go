@@ -96,7 +96,9 @@ func (s *Session) conversation(st *report.Status) {
 // backends fills in upstreams and traffic.
 func (s *Session) backends(st *report.Status) {
 	now := s.now()
-	t := report.Traffic{Seconds: trafficWindow.Seconds()}
+	// A young session has sent for less than the window.
+	seconds := min(trafficWindow, time.Since(s.started)).Seconds()
+	t := report.Traffic{Seconds: seconds}
 	for _, p := range s.view.probes {
 		if now.Sub(p.To) <= trafficWindow {
 			t.Sent += p.Sent
@@ -116,7 +118,7 @@ func (s *Session) backends(st *report.Status) {
 				n += h.Count
 			}
 		}
-		us.Rate = float64(n) / trafficWindow.Seconds()
+		us.Rate = float64(n) / seconds
 		for _, hosts := range s.view.hosts {
 			for _, h := range hosts {
 				if h.Address == us.Address && slices.Contains(h.Flags, "failed_outlier_check") {
