@@ -15,9 +15,7 @@ import (
 // It is not safe for concurrent use: the one who folds also evaluates, or
 // holds a lock.
 type Evidence struct {
-	seq  int64
-	time time.Time
-	run  *journal.Run
+	run *journal.Run
 
 	bodies map[string]map[string]any // by hash
 	lines  map[string]int            // "type name hash" -> line in the snapshot in force
@@ -64,7 +62,6 @@ func New() *Evidence {
 // Fold adds the next event of the journal. Events without a payload for their
 // kind are skipped: the file may come from anybody.
 func (ev *Evidence) Fold(e journal.Event) {
-	ev.seq, ev.time = e.Seq, e.Time
 	switch {
 	case e.Kind == journal.KindRun && e.Run != nil:
 		ev.run = e.Run
@@ -102,16 +99,6 @@ func (ev *Evidence) Fold(e journal.Event) {
 		ev.step.traffic.mark(e.Time)
 	}
 }
-
-// Step is the id of the step that is open, "" before the first.
-func (ev *Evidence) Step() string { return ev.step.ID }
-
-// Seq is the number of the last event.
-func (ev *Evidence) Seq() int64 { return ev.seq }
-
-// Time is that of the last event. A grading that is done again takes it for
-// now.
-func (ev *Evidence) Time() time.Time { return ev.time }
 
 // Loaded is the SHA-256 of the file that was last read, in force or refused;
 // "" before the first reading.

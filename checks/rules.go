@@ -126,6 +126,13 @@ func (r *Rules) Expr(src Source) (*Expr, []*CompileError) {
 	return e, c.errors
 }
 
+// Condition compiles one that gives a bool.
+func (r *Rules) Condition(src Source) (*Expr, []*CompileError) {
+	c := compiler{rules: r}
+	e := c.expr(src, cel.BoolType)
+	return e, c.errors
+}
+
 // compiler collects the errors of one compilation.
 type compiler struct {
 	rules  *Rules

@@ -304,7 +304,7 @@ func (t *linter) conditions(s *Step, file string, conditions []string) {
 		if cond == "" {
 			continue
 		}
-		_, errs := c.rules.Expr(checks.Source{Text: cond, File: file})
+		_, errs := c.rules.Condition(checks.Source{Text: cond, File: file})
 		for _, e := range errs {
 			t.fail("curriculum.expression", file, 0, problem.Args{"Error": e.Message, "Expression": cond})
 		}

@@ -1,7 +1,6 @@
 package curriculum
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -174,37 +173,20 @@ func (s *Step) scope(c *compiled, m Moment) *checks.Scope {
 	return c.rules.At(m.Evidence, checks.Input{Lab: s.lab.ID, Step: s.ID, Now: m.Now})
 }
 
-// Eval evaluates an expression that may use the step's values; it gives a
-// bool, or the text that a ${segment} would be.
-func (s *Step) Eval(m Moment, expr string) (any, error) {
+// Holds tells whether a condition holds, which may use the step's values. An
+// error of its evaluation, such as a stat that is not there yet, means that it
+// does not; one that does not compile is a problem.
+func (s *Step) Holds(m Moment, condition string) (bool, error) {
 	c, err := s.use()
 	if err != nil {
-		return nil, err
+		return false, err
 	}
-	e, errs := c.rules.Expr(checks.Source{Text: expr})
+	e, errs := c.rules.Condition(checks.Source{Text: condition})
 	if len(errs) > 0 {
-		return nil, problem.New("curriculum.expression", problem.Args{"Error": errs[0].Message, "Expression": expr})
+		return false, problem.New("curriculum.expression", problem.Args{"Error": errs[0].Message, "Expression": condition})
 	}
-	sc := s.scope(c, m)
-	if b, err := sc.Bool(e); err == nil {
-		return b, nil
-	}
-	v, err := sc.String(e)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", expr, err)
-	}
-	return v, nil
-}
-
-// Holds tells whether a condition holds; an error of its evaluation, such as a
-// stat that is not there yet, means that it does not.
-func (s *Step) Holds(m Moment, condition string) (bool, error) {
-	v, err := s.Eval(m, condition)
-	var p *problem.Problem
-	if errors.As(err, &p) {
-		return false, p
-	}
-	return v == true, nil
+	holds, err := s.scope(c, m).Bool(e)
+	return err == nil && holds, nil
 }
 
 // Params are the values of this run that the step's text names.

@@ -56,6 +56,9 @@ func Problems(ps []*problem.Problem, s Style) string {
 }
 
 func (s Style) what(p *problem.Problem) string {
+	if p.Cause != nil && !s.Words.Has("problem."+p.Code+".what") {
+		return text.CleanLine(p.Cause.Error()) // of a newer lab
+	}
 	return s.t("problem."+p.Code+".what", p.Args)
 }
 

@@ -1,12 +1,14 @@
 package report
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"lab/pkg/problem"
 	"lab/pkg/term/text"
 )
 
@@ -145,6 +147,7 @@ func (s Style) statusTrouble(st Status) string {
 		b.WriteString(s.marked(text.Fail, s.t("report.status.refused", a)))
 		b.WriteString(s.wrap(s.t(pick(r.InForce == "", "report.status.refused-nothing", "report.status.refused-kept"), a), 2))
 	}
+	b.WriteString(s.fileProblems(st.FileProblems))
 	for _, r := range st.Rejected {
 		b.WriteString(s.rejection(r))
 	}
@@ -156,6 +159,26 @@ func (s Style) statusTrouble(st Status) string {
 			args{"Type": w.Type, "Name": w.Name, "Duration": s.duration(seconds(w.Seconds)), "For": w.For})))
 	}
 	return b.String()
+}
+
+// fileProblems shows each with its line, as `lab snapshot lint` does. One whose
+// code this lab does not know keeps its English text.
+func (s Style) fileProblems(found []FileProblem) string {
+	if len(found) == 0 {
+		return ""
+	}
+	var out []*problem.Problem
+	for _, fp := range found {
+		p := &problem.Problem{Code: fp.Code, Args: problem.Args{}, Warning: fp.Warning}
+		for k, v := range fp.Args {
+			p.Args[k] = v
+		}
+		if !s.Words.Has("problem." + fp.Code + ".what") {
+			p.Cause = errors.New(fp.Text)
+		}
+		out = append(out, p.At(problem.Place{File: fp.File, Line: fp.Line, Col: fp.Col, Source: fp.Source}))
+	}
+	return Problems(out, s)
 }
 
 // rejection is the line that must not be missed: who refused what, where it

@@ -20,6 +20,7 @@ type Status struct {
 	Rejected      []Rejection   `json:"rejected,omitempty" jsonschema:"description=versions that Envoy refused and that nothing has replaced"`
 	Withheld      []Withholding `json:"withheld,omitempty" jsonschema:"description=answers that the control plane does not give at present"`
 	Warming       []Warming     `json:"warming,omitempty" jsonschema:"description=clusters and listeners that are not in use yet"`
+	FileProblems  []FileProblem `json:"file_problems,omitempty" jsonschema:"description=what is wrong with the snapshot file as it is now; and warnings"`
 	Refused       *RefusedFile  `json:"refused,omitempty" jsonschema:"description=set while the snapshot file can't be read"`
 	Traffic       *Traffic      `json:"traffic,omitempty" jsonschema:"description=the steady requests of the last seconds"`
 	Down          []Down        `json:"down,omitempty" jsonschema:"description=parts that are not running"`
@@ -102,6 +103,18 @@ type Warming struct {
 	Name    string  `json:"name"`
 	Seconds float64 `json:"seconds" jsonschema:"description=for how long"`
 	For     string  `json:"waits_for,omitempty" jsonschema:"description=what it waits for: EDS orders"`
+}
+
+// FileProblem is one thing in the snapshot file.
+type FileProblem struct {
+	Code    string            `json:"code"`
+	Args    map[string]string `json:"args,omitempty"`
+	File    string            `json:"file"`
+	Line    int               `json:"line,omitempty" jsonschema:"description=from 1"`
+	Col     int               `json:"col,omitempty" jsonschema:"description=in characters; from 1"`
+	Source  string            `json:"source,omitempty" jsonschema:"description=that line"`
+	Text    string            `json:"text" jsonschema:"description=in English"`
+	Warning bool              `json:"warning,omitempty" jsonschema:"description=the file is in force all the same"`
 }
 
 // RefusedFile is a snapshot file that could not become a message.

@@ -3,6 +3,8 @@ package session
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
@@ -145,8 +147,10 @@ func call[In, Out any](ctx context.Context, c *Client, path string, in In) (Out,
 	run, err := c.folder.Load()
 	if err != nil {
 		var none Out
-		if _, _, lost := c.folder.stray(ctx); lost {
-			return none, folderGone(c.folder)
+		if errors.Is(err, fs.ErrNotExist) {
+			if _, _, lost := c.folder.stray(ctx); lost {
+				return none, folderGone(c.folder)
+			}
 		}
 		return none, err
 	}

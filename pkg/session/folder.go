@@ -281,7 +281,8 @@ func At(dir string) (Folder, error) {
 }
 
 // Locate finds the run a command is about: the folder given, else the working
-// folder or one above it that has a run, else the last active one.
+// folder or one above it that has a run, else the one run in the working
+// folder, else the last active one.
 func Locate(dir, wd string) (Folder, error) {
 	if dir != "" {
 		return At(dir)
@@ -293,6 +294,10 @@ func Locate(dir, wd string) (Folder, error) {
 		if d == filepath.Dir(d) {
 			break
 		}
+	}
+	below, err := filepath.Glob(filepath.Join(wd, "[0-9][0-9]-*", ".lab", "run.json"))
+	if err == nil && len(below) == 1 {
+		return Folder{filepath.Dir(filepath.Dir(below[0]))}, nil
 	}
 	raw, err := os.ReadFile(currentFile())
 	if err != nil || len(raw) < 2 {

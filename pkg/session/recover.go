@@ -116,12 +116,12 @@ func (f Folder) Stop(ctx context.Context) (string, error) {
 		_ = f.Save(run) // on a full disk: whoever reads it sees that the pids are gone
 		return was, nil
 	}
-	asked := false
+	pid, asked := run.Pids[roleSession], false
 	return "running", f.awaitEnd(ctx, func() bool {
 		if !asked {
 			asked = f.askToStop(ctx)
 		}
-		return !f.Alive()
+		return !f.Alive() && !pid.Running() // it forgets its pid before it ends
 	})
 }
 

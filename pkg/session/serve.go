@@ -203,7 +203,7 @@ func (s *Session) startParts(ctx context.Context, stage func(Stage)) error {
 	if err := s.startUpstreams(); err != nil {
 		return err
 	}
-	stage(Stage{Part: "upstreams", Args: map[string]any{"Addresses": s.run.Upstreams}})
+	stage(Stage{Part: "upstreams", Args: map[string]any{"Ports": upstreamPorts(s.run.Upstreams)}})
 	if err := s.choosePorts(); err != nil {
 		return err
 	}
@@ -375,4 +375,13 @@ func (s *Session) stopParts() {
 		Process: &journal.Process{Role: roleSession, State: "exited", Pid: os.Getpid(), By: "lab"}})
 	s.run.Pids = nil
 	_ = s.save() // the folder may be gone
+}
+
+// upstreamPorts are the ports by name.
+func upstreamPorts(addrs map[string]string) map[string]string {
+	out := map[string]string{}
+	for name, a := range addrs {
+		_, out[name], _ = net.SplitHostPort(a) // an address that we made
+	}
+	return out
 }

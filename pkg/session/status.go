@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lab/envoy/admin"
+	"lab/pkg/journal"
 	"lab/pkg/report"
 )
 
@@ -25,7 +26,7 @@ func (s *Session) status(ctx context.Context) (report.Status, error) {
 		Envoy: report.EnvoyStatus{Version: s.run.Envoy.Version, Runtime: s.run.Runtime, Listeners: listeners},
 		ControlPlane: report.ControlPlaneStatus{
 			Address: net.JoinHostPort("127.0.0.1", itoa(s.run.Ports[roleControlPlane]))},
-		Types:         map[string]report.TypeState{},
+		Types: map[string]report.TypeState{}, Upstreams: []report.UpstreamStatus{},
 		Params:        s.stepParams(),
 		UptimeSeconds: time.Since(s.started).Seconds(),
 	}
@@ -42,6 +43,9 @@ func (s *Session) status(ctx context.Context) (report.Status, error) {
 	}
 	s.conversation(&st)
 	s.backends(&st)
+	if st.Envoy.Listeners == nil {
+		st.Envoy.Listeners = map[string]string{} // a document has no null
+	}
 	for _, step := range s.lab.Steps {
 		st.Steps = append(st.Steps, report.StepStatus{ID: step.ID, State: s.steps.state(step.ID)})
 	}
@@ -76,21 +80,37 @@ func (s *Session) conversation(st *report.Status) {
 		}
 		st.Types[t] = ts
 	}
+	st.Warming = s.view.warmingNow(s.now())
 	if r := s.view.refused; r != nil {
-		out := &report.RefusedFile{File: filepath.Base(r.File)}
+		st.Refused = &report.RefusedFile{File: filepath.Base(r.File)}
+		st.FileProblems = fileProblems(r)
 		for _, p := range r.Problems {
-			if !p.Warning {
-				out.Problems++
-				if out.Line == 0 {
-					out.Line = p.Line
-				}
+			if p.Warning {
+				continue
+			}
+			st.Refused.Problems++
+			if st.Refused.Line == 0 {
+				st.Refused.Line = p.Line
 			}
 		}
 		if l := s.view.loaded; l != nil {
-			out.InForce = l.Version
+			st.Refused.InForce = l.Version
 		}
-		st.Refused = out
+	} else if l := s.view.loaded; l != nil {
+		st.FileProblems = fileProblems(l)
 	}
+}
+
+// maxFileProblems bounds what status tells of a file of garbage.
+const maxFileProblems = 50
+
+func fileProblems(snap *journal.Snapshot) []report.FileProblem {
+	var out []report.FileProblem
+	for _, p := range snap.Problems[:min(len(snap.Problems), maxFileProblems)] {
+		out = append(out, report.FileProblem{Code: p.Code, Args: p.Args, File: filepath.Base(snap.File), Line: p.Line,
+			Col: p.Col, Source: p.Source, Text: p.Text, Warning: p.Warning})
+	}
+	return out
 }
 
 // backends fills in upstreams and traffic.

@@ -25,6 +25,7 @@ type view struct {
 	probes    []journal.Probe
 	hits      []hitAt
 	envoyPid  int
+	warming   map[string]time.Time         // Cluster -> since when
 	snapshots map[string]*journal.Snapshot // by version, the last few
 }
 
@@ -43,7 +44,7 @@ type hitAt struct {
 
 func newView() *view {
 	return &view{types: map[string]*typeView{}, texts: map[string]string{}, values: map[string]uint64{},
-		hosts: map[string][]journal.Host{}, ended: map[string]journal.Process{}, snapshots: map[string]*journal.Snapshot{}}
+		hosts: map[string][]journal.Host{}, ended: map[string]journal.Process{}, snapshots: map[string]*journal.Snapshot{}, warming: map[string]time.Time{}}
 }
 
 func (v *view) typ(t string) *typeView {
@@ -73,7 +74,7 @@ func (v *view) fold(e journal.Event) {
 	case journal.KindSnapshotRefused:
 		v.refused = e.Snapshot
 	case journal.KindStats:
-		v.foldStats(e.Stats)
+		v.foldStats(e.Stats, e.Time)
 	case journal.KindHosts:
 		v.hosts[e.Hosts.Cluster] = e.Hosts.Hosts
 	case journal.KindProcess:
@@ -142,7 +143,7 @@ func place(rej *report.Rejection, snap *journal.Snapshot, accepted map[string]st
 	}
 }
 
-func (v *view) foldStats(st *journal.Stats) {
+func (v *view) foldStats(st *journal.Stats, at time.Time) {
 	if st.Full || st.Pid != v.envoyPid {
 		clear(v.texts)
 		clear(v.values)
@@ -150,14 +151,44 @@ func (v *view) foldStats(st *journal.Stats) {
 	}
 	for n, x := range st.Values {
 		v.values[n] = x
+		v.warm(n, x, at)
 	}
 	for n, x := range st.Texts {
 		v.texts[n] = x
 	}
 	for _, n := range st.Gone {
+		v.warm(n, 0, at)
 		delete(v.values, n)
 		delete(v.texts, n)
 	}
+}
+
+// warm keeps since when a Cluster warms (Envoy docs,
+// configuration/upstream/cluster_manager/cluster_stats, warming_state).
+func (v *view) warm(stat string, value uint64, at time.Time) {
+	name, is := strings.CutSuffix(stat, ".warming_state")
+	name, ofCluster := strings.CutPrefix(name, "cluster.")
+	switch {
+	case !is || !ofCluster:
+	case value == 0:
+		delete(v.warming, name)
+	case v.warming[name].IsZero():
+		v.warming[name] = at
+	}
+}
+
+// warmingNow lists what warms, and the load assignment that it waits for where
+// Envoy has none of that name.
+func (v *view) warmingNow(now time.Time) []report.Warming {
+	var out []report.Warming
+	for _, name := range sorted(v.warming) {
+		w := report.Warming{Type: "CDS", Name: name, Seconds: now.Sub(v.warming[name]).Seconds()}
+		if eds := v.types["EDS"]; eds == nil || eds.accept[name] == "" {
+			w.For = "EDS " + name
+		}
+		out = append(out, w)
+	}
+	return out
 }
 
 func (v *view) foldProcess(p journal.Process) {
@@ -174,6 +205,7 @@ func (v *view) foldProcess(p journal.Process) {
 			clear(v.texts)
 			clear(v.values)
 			clear(v.hosts)
+			clear(v.warming)
 		}
 	}
 }
@@ -189,7 +221,7 @@ func (v *view) inEffect(t string) string {
 	}
 	found := map[string]bool{}
 	for n, x := range v.texts {
-		if !strings.HasSuffix(n, ".version_text") {
+		if !strings.HasSuffix(n, ".version_text") || x == "" { // "": subscribed, nothing came yet
 			continue
 		}
 		switch {
