@@ -86,7 +86,7 @@ func refusal(t *testing.T, r labtest.Result) string {
 	if int(e.Problem.Exit) != r.Code {
 		t.Errorf("the document says exit status %d, it was %d", e.Problem.Exit, r.Code)
 	}
-	if blank.MatchString(e.Problem.Text + e.Problem.Fix) || e.Problem.Text == "" {
+	if blank.MatchString(e.Problem.Text+e.Problem.Fix) || e.Problem.Text == "" {
 		t.Errorf("words are missing in %q, %q", e.Problem.Text, e.Problem.Fix)
 	}
 	return e.Problem.Code

@@ -184,8 +184,8 @@ func (t *linter) translation(s *Step, lang string, w *stepWords) {
 // style keeps texts calm and short.
 func (t *linter) style(file string, w *stepWords) {
 	check := func(x *text) {
-		if m := belittling.FindString(x.s); m != "" {
-			t.fail("curriculum.word", file, x.line, problem.Args{"Word": m})
+		if at := belittling.FindStringIndex(x.s); at != nil {
+			t.fail("curriculum.word", file, x.line+strings.Count(x.s[:at[0]], "\n"), problem.Args{"Word": x.s[at[0]:at[1]]})
 		}
 	}
 	check(&w.body)

@@ -38,7 +38,8 @@ type sim struct {
 	pids, nonce        int
 	sent               map[string]string // type -> version last sent on the stream
 
-	turn     int // of the load balancer
+	opened   int64 // event of the last opening
+	turn     int   // of the load balancer
 	late     time.Duration
 	tolerant bool // acts that cannot be done are left out
 }
@@ -90,6 +91,7 @@ func (s *sim) build() {
 
 func (s *sim) open(id string) {
 	s.emit(journal.Session, journal.Event{Kind: journal.KindStep, Step: &journal.Step{ID: id, State: "opened"}})
+	s.opened = int64(len(s.events))
 }
 
 func (s *sim) emit(src journal.Source, e journal.Event) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"lab/checks"
@@ -64,19 +65,36 @@ func (l *loader) solutions(dir string, wrong bool) []Solution {
 	return out
 }
 
-// Solution tells the first accepted solution to people, in Markdown.
+// Solution tells the first accepted solution to people, in Markdown. A value
+// that is not known before its acts are done is left open.
 func (s *Step) Solution(lang string, m Moment) (string, error) {
 	w := words.For(lang)
 	var b strings.Builder
+	changed := false
 	for _, a := range s.Accepted[0].Acts {
+		if changed {
+			a.Lab = leaveOpen(a.Lab)
+		}
+		changed = changed || a.Save != ""
+		if a.verb() == "wait" {
+			continue // people need not be told
+		}
 		a, err := s.Fill(a, m)
 		if err != nil {
 			return "", err
 		}
-		line := w.T("curriculum.act."+a.verb(), map[string]any{"Act": a, "Command": m.Values.Command + " " + strings.Join(a.Lab, " ")})
-		if line != "" {
-			fmt.Fprintf(&b, "%s\n", line)
-		}
+		fmt.Fprintln(&b, w.T("curriculum.act."+a.verb(), map[string]any{
+			"Act": a, "Command": m.Values.Command + " " + strings.Join(a.Lab, " ")}))
 	}
 	return b.String(), nil
+}
+
+func leaveOpen(args []string) []string {
+	out := slices.Clone(args)
+	for i, a := range out {
+		if strings.Contains(a, "${") {
+			out[i] = "..."
+		}
+	}
+	return out
 }

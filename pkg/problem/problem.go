@@ -9,7 +9,7 @@ package problem
 
 import "lab/pkg/words"
 
-// Exit is the status that lab ends with. The numbers are a contract (docs/exit.md).
+// Exit is the status that lab ends with. The numbers are a contract: scripts and other checks rely on them.
 type Exit int
 
 // The exit statuses.

@@ -168,7 +168,10 @@ func (f Folder) Create() error {
 			return writeProblem(d, err)
 		}
 	}
-	return os.Chmod(f.path(""), 0o700)
+	if err := os.Chmod(f.path(""), 0o700); err != nil {
+		return writeProblem(f.path(""), err)
+	}
+	return nil
 }
 
 // lock is held by the session as long as it lives: the system frees it when

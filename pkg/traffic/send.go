@@ -24,13 +24,13 @@ type SendConfig struct {
 
 // Summary is how the requests of a Send went.
 type Summary struct {
-	Sent   int
-	Failed int
+	Sent   int `json:"sent"`
+	Failed int `json:"failed"`
 	// NotCounted is how many were given up since ctx ended, or could not be
 	// judged since this process did not run.
-	NotCounted int
-	Groups     []journal.ProbeGroup
-	Took       time.Duration // from the first sent to the last done
+	NotCounted int                  `json:"not_counted"`
+	Groups     []journal.ProbeGroup `json:"groups"`
+	Took       time.Duration        `json:"took_ns"` // from the first sent to the last done
 }
 
 // Send sends requests, journals them as the probe "send", and returns when all
