@@ -58,6 +58,9 @@ func (s *Scope) Missing() (out []Missing, settles bool) {
 	if s.ev.run == nil || s.ev.step.ID != s.in.Step {
 		return []Missing{{ID: NeedStep}}, false
 	}
+	if s.ev.step.lost {
+		return []Missing{{ID: NeedEvidence}}, false
+	}
 	for _, need := range []string{NeedEnvoy, NeedAdmin, NeedControlPlane, NeedConnection, NeedTraffic} {
 		if slices.Contains(s.rules.needs, need) && !s.has(need) {
 			return []Missing{{ID: need}}, need != NeedEnvoy && need != NeedControlPlane

@@ -15,6 +15,7 @@ import (
 // It is not safe for concurrent use: the one who folds also evaluates, or
 // holds a lock.
 type Evidence struct {
+	seq int64
 	run *journal.Run
 
 	bodies map[string]map[string]any // by hash
@@ -43,6 +44,7 @@ type opened struct {
 	acts      []int64 // events that the learner, or the end of a part, caused
 	traffic   traffic
 	times     clock
+	lost      bool // events of the step are missing: the disk was full
 }
 
 type answer struct {
@@ -62,6 +64,7 @@ func New() *Evidence {
 // Fold adds the next event of the journal. Events without a payload for their
 // kind are skipped: the file may come from anybody.
 func (ev *Evidence) Fold(e journal.Event) {
+	ev.seq = e.Seq
 	switch {
 	case e.Kind == journal.KindRun && e.Run != nil:
 		ev.run = e.Run
@@ -99,6 +102,9 @@ func (ev *Evidence) Fold(e journal.Event) {
 		ev.step.traffic.mark(e.Time)
 	}
 }
+
+// Seq is the number of the last event.
+func (ev *Evidence) Seq() int64 { return ev.seq }
 
 // Loaded is the SHA-256 of the file that was last read, in force or refused;
 // "" before the first reading.

@@ -151,8 +151,16 @@ var functions = []function{
 			w := ev.step.traffic.between(from, moment{})
 			return &w, err
 		}},
+	{name: "traffic_later", args: types2(cel.IntType, cel.DurationType), result: windowType,
+		doc: "the same from some time after that event",
+		eval: func(ev *Evidence, a []ref.Val) (any, error) {
+			from, err := ev.moment(integerOf(a[0]))
+			d, _ := a[1].Value().(time.Duration)
+			w := ev.step.traffic.between(moment{from.event, from.time.Add(d)}, moment{})
+			return &w, err
+		}},
 	{name: "traffic_until_next_act", args: types1(cel.IntType), result: windowType,
-		doc: "the same until the file, a part or a fault was changed again",
+		doc: "the same from the event, until the file, a part or a fault was changed again",
 		eval: func(ev *Evidence, a []ref.Val) (any, error) {
 			from, err := ev.moment(integerOf(a[0]))
 			w := ev.step.traffic.between(from, ev.nextAct(from.event))

@@ -8,6 +8,7 @@ const (
 	roleControlPlane = "control-plane"
 	roleSession      = "session"
 	noteSilent       = "admin-silent"
+	noteLost         = "lost"
 	noteBack         = "admin-back"
 )
 
@@ -106,6 +107,9 @@ func (ev *Evidence) find(pid, epoch int) *Process {
 }
 
 func (ev *Evidence) foldNote(e journal.Event) {
+	if e.Note.Code == noteLost {
+		ev.step.lost = true
+	}
 	if e.Note.Code != noteSilent && e.Note.Code != noteBack {
 		return
 	}

@@ -72,6 +72,7 @@ const (
 	NeedControlPlane = "control-plane" // no control plane runs
 	NeedConnection   = "connection"    // Envoy has no stream to it
 	NeedTraffic      = "traffic"       // no steady traffic lately
+	NeedEvidence     = "evidence"      // all events of the step: the disk took them
 )
 
 // Diagnosis is a named misconception that fits what happened.

@@ -62,7 +62,7 @@ func (w *window) add(e journal.Event) {
 	w.event, w.to = e.Seq, p.To
 	w.sent += p.Sent
 	for _, g := range p.Groups {
-		failed := g.Status == 0 || g.Status >= 500
+		failed := g.Status == 0 || g.Status >= 500 || g.Error != "" // a body that was cut keeps its status
 		if failed && w.failedEvent == 0 {
 			w.failedEvent = e.Seq
 		}

@@ -99,7 +99,7 @@ var blank = regexp.MustCompile(`<[a-z-]+\.[a-z.-]+>|<no value>`)
 // the codes.
 func refused(t *testing.T, l *labtest.Lab, exit int, codes string, args ...string) {
 	t.Helper()
-	r := l.Want(exit, append(args, "-o", "json")...)
+	r := l.Want(exit, append([]string{"-o", "json"}, args...)...)
 	if got := refusal(t, r); !strings.Contains(" "+codes+" ", " "+got+" ") {
 		t.Errorf("lab %s: code %s, want %s\n%s", strings.Join(args, " "), got, codes, r.Out)
 	}

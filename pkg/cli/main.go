@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"lab/pkg/problem"
 	"lab/pkg/report"
@@ -83,6 +84,7 @@ func (f *Factory) peek(args []string) {
 }
 
 func newRoot(f *Factory) *cobra.Command {
+	output, lang := f.output, f.lang // what peek found, which the flags overwrite with their defaults
 	root := &cobra.Command{
 		Use:               "lab",
 		Short:             f.T("cmd.lab.short", nil),
@@ -100,16 +102,43 @@ func newRoot(f *Factory) *cobra.Command {
 	p.StringVar(&f.lang, "lang", "", f.T("flag.lang", nil))
 	p.StringVar(&f.color, "color", "auto", f.T("flag.color", nil))
 	p.BoolVar(&f.noInput, "no-input", false, f.T("flag.no-input", nil))
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usage("cli.flag", problem.Args{"Error": err.Error(), "Command": cmd.CommandPath()})
-	})
+	f.output, f.lang = output, lang
+	root.SetFlagErrorFunc(flagProblem)
 	root.AddCommand(
 		newStart(f), newCheck(f), newStatus(f), newHint(f), newWhy(f), newAnswer(f), newJournal(f), newList(f),
 		newNext(f), newGoto(f), newSkip(f), newReset(f), newSolution(f),
-		newSend(f), newControlPlane(f), newEnvoy(f), newUpstream(f), newSnapshot(f),
+		newSend(f), newExport(f), newRegrade(f), newControlPlane(f), newEnvoy(f), newUpstream(f), newSnapshot(f),
 		newStop(f), newDoctor(f), newVersion(f), newDev(f), newSession(f),
 	)
 	return root
+}
+
+// flagProblem says what is wrong with a flag in lab's words.
+func flagProblem(cmd *cobra.Command, err error) error {
+	args := problem.Args{"Command": cmd.CommandPath(), "Error": err.Error()}
+	var unknown *pflag.NotExistError
+	var empty *pflag.ValueRequiredError
+	var bad *pflag.InvalidValueError
+	switch {
+	case errors.As(err, &unknown):
+		args["Flag"] = dashed(unknown.GetSpecifiedName(), unknown.GetSpecifiedShortnames())
+		return usage("cli.flag-unknown", args)
+	case errors.As(err, &empty):
+		args["Flag"] = "--" + empty.GetFlag().Name
+		return usage("cli.flag-empty", args)
+	case errors.As(err, &bad):
+		args["Flag"], args["Value"] = "--"+bad.GetFlag().Name, bad.GetValue()
+		return usage("cli.flag-invalid", args)
+	}
+	return usage("cli.flag", args)
+}
+
+// dashed is a flag as it was typed; short is the group of letters of a short one.
+func dashed(name, short string) string {
+	if short != "" {
+		return "-" + name
+	}
+	return "--" + name
 }
 
 // prepare checks the flags that every command has.

@@ -99,8 +99,9 @@ func newEnvoyAdmin(f *Factory, what string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintln(f.IO.Out, string(raw))
-			return err
+			return f.Result(map[string]any{"version": 1, "config_dump": json.RawMessage(raw)}, func() {
+				fmt.Fprintln(f.IO.Out, string(raw))
+			})
 		}
 		filter := ""
 		if len(args) == 1 {
@@ -125,6 +126,9 @@ func newEnvoyLog(f *Factory) *cobra.Command {
 	return leaf(f, "envoy-log", "log", noArgs, func(*cobra.Command, []string) error {
 		folder, err := f.Folder()
 		if err != nil {
+			return err
+		}
+		if _, err := folder.Load(); err != nil {
 			return err
 		}
 		raw, err := os.ReadFile(folder.Log("envoy-0"))

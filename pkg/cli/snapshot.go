@@ -10,6 +10,7 @@ import (
 
 	"lab/pkg/problem"
 	"lab/pkg/report"
+	"lab/pkg/session"
 	"lab/pkg/snapshot"
 )
 
@@ -71,9 +72,13 @@ func (f *Factory) problemsText(found problem.List) string {
 // readUpTo reads a file of at most max bytes.
 func readUpTo(path string, most int64) ([]byte, error) {
 	file, err := os.Open(path)
-	if err != nil {
-		return nil, problem.New("session.unreadable", problem.Args{"File": path, "Error": err.Error()}).Wrap(err)
+	var text []byte
+	if err == nil {
+		defer file.Close()
+		text, err = io.ReadAll(io.LimitReader(file, most+1))
 	}
-	defer file.Close()
-	return io.ReadAll(io.LimitReader(file, most+1))
+	if err != nil {
+		return nil, problem.New("session.unreadable", problem.Args{"File": path, "Error": session.Reason(err)}).Wrap(err)
+	}
+	return text, nil
 }

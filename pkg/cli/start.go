@@ -55,16 +55,16 @@ func runStart(ctx context.Context, f *Factory, o startOptions) error {
 		return err
 	}
 	defer done()
-	if folder.Alive() {
-		c := session.NewClient(folder)
-		if err := c.Resume(ctx); err != nil {
-			return err
-		}
-		if err := session.SetCurrent(folder); err != nil {
-			return err
-		}
-		fmt.Fprintln(f.IO.Err, f.T("start.resumed", map[string]any{"Dir": folder.Dir}))
-	} else if err := startCold(ctx, f, folder, o, p); err != nil {
+	up := folder.Alive()
+	if !up {
+		err = startCold(ctx, f, folder, o, p)
+		var other *problem.Problem
+		up = asProblem(err, &other, "session.running") // one that a killed start had left behind was faster
+	}
+	if up {
+		err = f.resume(ctx, folder)
+	}
+	if err != nil {
 		return err
 	}
 	f.dir = folder.Dir
@@ -74,6 +74,15 @@ func runStart(ctx context.Context, f *Factory, o startOptions) error {
 		return err
 	}
 	return f.Result(versioned(step), func() { f.printStep(step) })
+}
+
+// resume brings back what is down in a run whose session lives.
+func (f *Factory) resume(ctx context.Context, folder session.Folder) error {
+	if err := session.NewClient(folder).Resume(ctx); err != nil {
+		return err
+	}
+	fmt.Fprintln(f.IO.Err, f.T("start.resumed", map[string]any{"Dir": folder.Dir}))
+	return session.SetCurrent(folder)
 }
 
 // folder is where the run is or will be.
@@ -131,10 +140,7 @@ func startCold(ctx context.Context, f *Factory, folder session.Folder, o startOp
 		return err
 	}
 	run.LabVersion = version
-	if err := folder.CleanUp(run); err != nil {
-		return err
-	}
-	if err := folder.Prepare(run); err != nil {
+	if err := folder.Prepare(ctx, run); err != nil {
 		return err
 	}
 	if err := session.SetCurrent(folder); err != nil {

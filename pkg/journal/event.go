@@ -286,7 +286,8 @@ type Probe struct {
 }
 
 // ProbeGroup is the requests of a window that went alike. A request failed
-// when it got no answer (Status 0) or a status of 500 or more.
+// when it got no answer (Status 0), a status of 500 or more, or an answer that
+// was cut (Error is set). Last is when the latest of them was sent.
 type ProbeGroup struct {
 	Status   int       `json:"status"`             // 0: no answer
 	Upstream string    `json:"upstream,omitempty"` // name of the one that answered
@@ -344,6 +345,10 @@ type Check struct {
 	Step      string `json:"step"`
 	Verdict   string `json:"verdict"`
 	Diagnosis string `json:"diagnosis,omitempty"`
+	// Through is the last event that was graded, and At the time it was graded
+	// for: with them the same grading can be made again from the journal.
+	Through int64     `json:"through"`
+	At      time.Time `json:"at"`
 }
 
 // Note says something about the journal or the run itself ("torn-line",

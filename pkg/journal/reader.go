@@ -28,7 +28,7 @@ func Read(r io.Reader, fn func(Event) error) (int64, error) {
 	br := bufio.NewReaderSize(r, 1<<16)
 	var at int64
 	for line := 1; ; line++ {
-		raw, err := readLine(br)
+		raw, err := ReadLine(br)
 		if errors.Is(err, io.EOF) {
 			if len(raw) > 0 {
 				return at, &TornError{Offset: at}
@@ -38,7 +38,7 @@ func Read(r io.Reader, fn func(Event) error) (int64, error) {
 		if err != nil {
 			return at, fmt.Errorf("line %d: %w", line, err)
 		}
-		e, err := decode(raw)
+		e, err := Decode(raw)
 		if err != nil {
 			if _, peek := br.Peek(1); peek != nil { // nothing follows: torn by a full disk
 				return at, &TornError{Offset: at}
@@ -55,9 +55,9 @@ func Read(r io.Reader, fn func(Event) error) (int64, error) {
 	}
 }
 
-// decode reads one event. One without the payload of its kind is refused:
+// Decode reads one event. One without the payload of its kind is refused:
 // whoever folds events may count on it.
-func decode(raw []byte) (Event, error) {
+func Decode(raw []byte) (Event, error) {
 	var e Event
 	if err := json.Unmarshal(raw, &e); err != nil {
 		return e, err
@@ -68,7 +68,8 @@ func decode(raw []byte) (Event, error) {
 	return e, nil
 }
 
-func readLine(br *bufio.Reader) ([]byte, error) {
+// ReadLine reads a line with its end, of at most MaxLine bytes.
+func ReadLine(br *bufio.Reader) ([]byte, error) {
 	var line []byte
 	for {
 		part, err := br.ReadSlice('\n')
@@ -103,9 +104,9 @@ func ReadFile(path string) (events []Event, torn bool, err error) {
 func Forward(r io.Reader, sink Sink) error {
 	br := bufio.NewReaderSize(r, 1<<16)
 	for {
-		raw, err := readLine(br)
+		raw, err := ReadLine(br)
 		if len(bytes.TrimSpace(raw)) > 0 {
-			if e, bad := decode(raw); bad != nil {
+			if e, bad := Decode(raw); bad != nil {
 				sink.Emit(Event{Source: Session, Kind: KindNote, Note: &Note{Code: "torn-line",
 					Args: map[string]string{"bytes": fmt.Sprint(len(raw))}}})
 			} else {

@@ -155,6 +155,9 @@ func call[In, Out any](ctx context.Context, c *Client, path string, in In) (Out,
 		return none, err
 	}
 	out, err := control.Call[In, Out](ctx, run.Socket, path, in)
+	if errors.Is(err, control.ErrNoSession) && c.folder.socketComes(ctx, run) {
+		out, err = control.Call[In, Out](ctx, run.Socket, path, in)
+	}
 	return out, c.explain(run, err)
 }
 

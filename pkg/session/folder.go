@@ -78,7 +78,7 @@ func (f Folder) Load() (*Run, error) {
 		return nil, problem.New("session.no-run", problem.Args{"Dir": f.Dir}).Wrap(err)
 	}
 	if err != nil {
-		return nil, problem.New("session.unreadable", problem.Args{"File": f.RunFile(), "Error": err.Error()}).Wrap(err)
+		return nil, problem.New("session.unreadable", problem.Args{"File": f.RunFile(), "Error": Reason(err)}).Wrap(err)
 	}
 	var r Run
 	if err := json.Unmarshal(raw, &r); err != nil {
@@ -145,11 +145,11 @@ func writeFile(path string, data []byte) error {
 }
 
 func writeProblem(path string, err error) error {
-	return problem.New("session.unwritable", problem.Args{"File": path, "Error": reason(err)}).Wrap(err)
+	return problem.New("session.unwritable", problem.Args{"File": path, "Error": Reason(err)}).Wrap(err)
 }
 
-// reason is the system's word for an error, without the path around it.
-func reason(err error) string {
+// Reason is the system's word for an error, without the path around it.
+func Reason(err error) string {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
 		return pe.Err.Error()
@@ -184,17 +184,19 @@ const holdWithin = time.Second
 // hold takes the lock for the session. Another command may look at it at this
 // very moment, so one refusal is not the last word.
 func (f Folder) hold(ctx context.Context) (unlock func(), err error) {
-	ctx, cancel := context.WithTimeout(ctx, holdWithin)
+	within, cancel := context.WithTimeout(ctx, holdWithin)
 	defer cancel()
 	l := f.lock()
-	got, err := l.TryLockContext(ctx, 10*time.Millisecond)
-	if !got && ctx.Err() == nil {
-		return nil, writeProblem(f.path("lock"), err)
-	}
-	if !got {
+	got, err := l.TryLockContext(within, 10*time.Millisecond)
+	switch {
+	case got:
+		return func() { _ = l.Unlock() }, nil
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case within.Err() != nil:
 		return nil, problem.New("session.running", problem.Args{"Dir": f.Dir})
 	}
-	return func() { _ = l.Unlock() }, nil
+	return nil, writeProblem(f.path("lock"), err)
 }
 
 // Begin keeps other starts of the same folder waiting until done is called.
@@ -278,7 +280,7 @@ func SetCurrent(f Folder) error {
 func At(dir string) (Folder, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil { // the working folder was deleted
-		return Folder{}, problem.New("session.unreadable", problem.Args{"File": dir, "Error": reason(err)}).Wrap(err)
+		return Folder{}, problem.New("session.unreadable", problem.Args{"File": dir, "Error": Reason(err)}).Wrap(err)
 	}
 	return Folder{abs}, nil
 }

@@ -47,16 +47,15 @@ func (s *Session) check(ctx context.Context, in CheckCall) (checks.Report, error
 	defer s.moving.Unlock()
 	step := s.step()
 	s.catchUp(ctx)
-	rep, err := s.settle(ctx, step, in)
+	rep, graded, err := s.settle(ctx, step, in)
 	if err != nil {
 		return rep, err
 	}
-	diagnosis := ""
+	graded.Step, graded.Verdict = step.ID, string(rep.Verdict)
 	if rep.Diagnosis != nil {
-		diagnosis = rep.Diagnosis.ID
+		graded.Diagnosis = rep.Diagnosis.ID
 	}
-	if err := s.record(journal.Event{Source: journal.Session, Kind: journal.KindCheck,
-		Check: &journal.Check{Step: step.ID, Verdict: string(rep.Verdict), Diagnosis: diagnosis}}); err != nil {
+	if err := s.record(journal.Event{Source: journal.Session, Kind: journal.KindCheck, Check: &graded}); err != nil {
 		return rep, err
 	}
 	next := s.lab.Next(step.ID)
@@ -91,7 +90,7 @@ func (s *Session) grade(step *curriculum.Step, a Ask) (checks.Report, error) {
 
 // settle grades again, after each event, while the verdict is not passed and
 // something may still be under way.
-func (s *Session) settle(ctx context.Context, step *curriculum.Step, in CheckCall) (checks.Report, error) {
+func (s *Session) settle(ctx context.Context, step *curriculum.Step, in CheckCall) (checks.Report, journal.Check, error) {
 	if in.Wait == 0 {
 		in.Wait = DefaultWait
 	}
@@ -99,14 +98,17 @@ func (s *Session) settle(ctx context.Context, step *curriculum.Step, in CheckCal
 	for {
 		s.mu.Lock()
 		changed, active := s.changed, s.active
-		rep, err := step.Grade(in.Lang, s.moment(in.Command))
+		m := s.moment(in.Command)
+		m.Now = m.Now.UTC().Round(0) // as the journal keeps it
+		rep, err := step.Grade(in.Lang, m)
+		graded := journal.Check{Through: s.evidence.Seq(), At: m.Now}
 		s.mu.Unlock()
 		left := end.Sub(s.now())
 		if !rep.Settles {
 			left = min(left, quietAfter-s.now().Sub(active))
 		}
 		if err != nil || rep.Verdict == checks.Passed || left <= 0 {
-			return rep, err
+			return rep, graded, err
 		}
 		timer := time.NewTimer(left)
 		select {
@@ -116,7 +118,7 @@ func (s *Session) settle(ctx context.Context, step *curriculum.Step, in CheckCal
 		}
 		timer.Stop()
 		if ctx.Err() != nil {
-			return rep, ctx.Err()
+			return rep, graded, ctx.Err()
 		}
 	}
 }

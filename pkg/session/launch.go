@@ -57,7 +57,7 @@ func Launch(ctx context.Context, f Folder, progress func(Stage)) error {
 	err = cmd.Start()
 	_ = w.Close()
 	if err != nil {
-		return problem.New("session.exec", problem.Args{"File": f.Binary(), "Error": reason(err)}).Wrap(err)
+		return problem.New("session.exec", problem.Args{"File": f.Binary(), "Error": Reason(err)}).Wrap(err)
 	}
 	done := make(chan error, 1)
 	go func() { done <- follow(r, progress) }()

@@ -249,7 +249,7 @@ func (s *Session) keepFile() (string, error) {
 		return "", nil
 	}
 	if err != nil {
-		return "", problem.New("session.unreadable", problem.Args{"File": s.folder.Snapshot(), "Error": reason(err)}).Wrap(err)
+		return "", problem.New("session.unreadable", problem.Args{"File": s.folder.Snapshot(), "Error": Reason(err)}).Wrap(err)
 	}
 	if fresh, err := s.renderSnapshot(); err == nil && fresh == string(raw) {
 		return "", nil

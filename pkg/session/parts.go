@@ -73,7 +73,7 @@ func (s *Session) startControlPlane(ctx context.Context) error {
 	_ = w.Close()
 	if err != nil {
 		_ = r.Close()
-		return problem.New("session.exec", problem.Args{"File": s.folder.Binary(), "Error": reason(err)}).Wrap(err)
+		return problem.New("session.exec", problem.Args{"File": s.folder.Binary(), "Error": Reason(err)}).Wrap(err)
 	}
 	c := &controlPlane{cmd: cmd, done: make(chan struct{})}
 	s.setControlPlane(c)
@@ -236,7 +236,7 @@ func freePort() (int, error) {
 func portFree(name string, port int) error {
 	l, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", port))
 	if err != nil {
-		return problem.New("session.port-taken", problem.Args{"Name": name, "Port": port, "Error": reason(err)}).Wrap(err)
+		return problem.New("session.port-taken", problem.Args{"Name": name, "Port": port, "Error": Reason(err)}).Wrap(err)
 	}
 	return l.Close()
 }

@@ -33,9 +33,18 @@ func (f Folder) CheckEmpty() error {
 	return nil
 }
 
-// Prepare makes the folder ready for Launch.
-func (f Folder) Prepare(run *Run) error {
+// Prepare makes the folder ready for Launch, and removes what a killed session
+// left there. No session may come up meanwhile.
+func (f Folder) Prepare(ctx context.Context, run *Run) error {
 	if err := f.Create(); err != nil {
+		return err
+	}
+	unlock, err := f.hold(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := f.CleanUp(run); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(run.Socket), 0o700); err != nil {
@@ -152,6 +161,25 @@ func (f Folder) awaitEnd(ctx context.Context, ended func() bool) error {
 		return ctx.Err()
 	}
 	return err
+}
+
+// youngWithin bounds how long a session may hold its folder before it listens.
+const youngWithin = 2 * time.Second
+
+// socketComes waits for the socket of a session that has just begun, or is
+// about to end.
+func (f Folder) socketComes(ctx context.Context, run *Run) bool {
+	there := func() bool {
+		_, err := os.Lstat(run.Socket)
+		return err == nil
+	}
+	if there() {
+		return false // and nobody answers: nobody will
+	}
+	ctx, cancel := context.WithTimeout(ctx, youngWithin)
+	defer cancel()
+	_ = poll(ctx, func() bool { return there() || !f.Alive() }, nil)
+	return there()
 }
 
 // explain turns "nobody answers" into what died and how to go on.

@@ -84,16 +84,17 @@ func serve(ctx context.Context, f Folder, stage func(Stage), ready func()) error
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
+	listener, err := control.Listen(run.Socket) // who calls now waits until it is served
+	if err != nil {
+		return writeProblem(run.Socket, err)
+	}
+	defer listener.Close() //nolint:errcheck // the server closes it first
+	defer os.Remove(run.Socket)
 	s, err := newSession(f, run, stop)
 	if err != nil {
 		return err
 	}
 	defer s.journal.Close() //nolint:errcheck // its error was kept by Err
-	listener, err := control.Listen(run.Socket)
-	if err != nil {
-		return writeProblem(run.Socket, err)
-	}
-	defer os.Remove(run.Socket)
 	defer s.stopParts()
 	calls := s.serveCalls(listener)
 	defer calls.Close()
