@@ -152,7 +152,7 @@ var functions = []function{
 			return &w, err
 		}},
 	{name: "traffic_later", args: types2(cel.IntType, cel.DurationType), result: windowType,
-		doc: "the same from some time after that event",
+		doc: "the same from a time after that event, at most 1 s",
 		eval: func(ev *Evidence, a []ref.Val) (any, error) {
 			from, err := ev.moment(integerOf(a[0]))
 			d, _ := a[1].Value().(time.Duration)

@@ -10,9 +10,13 @@ import (
 // those that a learner sends by hand.
 const steady = "steady"
 
-// traffic is the steady requests of a step. Between two events that an
-// expression may count from, windows are added up from the second on, so that
-// a step that stays open for days stays small.
+// separate is how many windows behind an event that an expression may count
+// from stay as they are: the first may have begun before it, and traffic_later
+// counts from up to a second behind it.
+const separate = 8
+
+// traffic is the steady requests of a step. What comes behind the separate
+// windows is added up, so that a step that stays open for days stays small.
 //
 // A request is in the window in which it was answered, so a window's from,
 // when its first request was sent, tells what it proves; a group's last is
@@ -51,7 +55,7 @@ func (t *traffic) fold(e journal.Event) {
 	t.last = p.To
 	t.fresh++
 	n := len(t.windows)
-	if t.fresh <= 2 || n == 0 || !t.windows[n-1].from.After(t.marked) || !p.From.After(t.windows[n-1].from) {
+	if t.fresh <= separate || n == 0 || !t.windows[n-1].from.After(t.marked) || !p.From.After(t.windows[n-1].from) {
 		t.windows = append(t.windows, window{first: e.Seq, from: p.From})
 	}
 	t.windows[len(t.windows)-1].add(e)

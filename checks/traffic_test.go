@@ -47,6 +47,35 @@ func TestTrafficAround(t *testing.T) {
 	}
 }
 
+// TestTrafficLater: where an act mends what was broken, the first moments do
+// not count.
+func TestTrafficLater(t *testing.T) {
+	b := newBook()
+	b.open("s")
+	act := b.loaded("2")
+	at := b.now
+	for i := range 20 {
+		b.wait(250 * ms)
+		status := 200
+		if i == 0 {
+			status = 503
+		}
+		b.probe(b.now.Add(-240*ms), b.now.Add(-10*ms), 3, status, "orders-1")
+	}
+	for expr, want := range map[string]string{
+		fmt.Sprintf("traffic_since(%d)", act):                     "60 3 false",
+		fmt.Sprintf(`traffic_later(%d, duration("500ms"))`, act):  "54 0 false",
+		fmt.Sprintf(`traffic_later(%d, duration("1000ms"))`, act): "48 0 false",
+	} {
+		if got := b.traffic(t, expr); got != want {
+			t.Errorf("%s: %s, want %s", expr, got, want)
+		}
+	}
+	if got := b.eval(t, fmt.Sprintf(`traffic_later(%d, duration("500ms")).lasted`, act)); got != "4.5s" {
+		t.Errorf("it lasted %s, from %s", got, at)
+	}
+}
+
 // TestTrafficUntilNextAct: what the next act breaks is not counted, what was
 // sent before it and failed late is.
 func TestTrafficUntilNextAct(t *testing.T) {
@@ -143,7 +172,7 @@ func TestLongStep(t *testing.T) {
 				Groups: []journal.ProbeGroup{{Status: 200, Upstream: "orders-1", Count: 3, Last: b.now}}}}
 		b.ev.Fold(e)
 	}
-	if n := len(b.ev.step.traffic.windows); n > 3 {
+	if n := len(b.ev.step.traffic.windows); n > separate+1 {
 		t.Errorf("%d windows", n)
 	}
 	if got := b.eval(t, fmt.Sprintf("traffic_since(%d).sent", act)); got != decimal(3*4*60*60*24) {
