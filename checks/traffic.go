@@ -102,7 +102,7 @@ func (t *traffic) between(from, until moment) Window {
 	ended := false
 	for i := range t.windows {
 		w := &t.windows[i]
-		if w.event <= from.event {
+		if w.event <= from.event && !w.reaches(from.time) {
 			continue
 		}
 		begins := !w.from.After(from.time)
@@ -123,6 +123,17 @@ func (t *traffic) between(from, until moment) Window {
 		ended = ended || ends
 	}
 	return out
+}
+
+// reaches tells whether some request was sent after t. A window may be stored
+// before an event of the control plane that came earlier, through a pipe.
+func (w *window) reaches(t time.Time) bool {
+	for _, g := range w.groups {
+		if g.last.After(t) {
+			return true
+		}
+	}
+	return false
 }
 
 func (w *window) whole(out *Window) {
