@@ -66,7 +66,7 @@ func TestFolderMoved(t *testing.T) {
 	refused(t, l, 3, "session.folder-gone", "start", "--dir", moved)
 	stopped(t, l, moved)
 	l.OK("start", "--dir", moved)
-	st := serving(l)
+	st := serving(t, l)
 	if st.Step != "endpoint-removal" || st.Dir != moved {
 		t.Errorf("step %s in %s", st.Step, st.Dir)
 	}
@@ -170,7 +170,7 @@ func TestStaleSocketAndLock(t *testing.T) {
 	}
 	refused(t, l, 3, "session.dead", "status")
 	l.OK("start", "08-xds")
-	serving(l)
+	serving(t, l)
 	samePorts(t, run, load(t, l.Dir()))
 	if err := os.Remove(run.Socket); err != nil { // a cleaner of temp folders does this
 		t.Fatal(err)

@@ -25,7 +25,7 @@ func TestJournalCut(t *testing.T) {
 			l := labtest.New(t)
 			l.OK("start", "08-xds", "--seed", "7")
 			l.OK("goto", "endpoint-removal")
-			serving(l)
+			serving(t, l)
 			l.OK("stop")
 			file := filepath.Join(l.Dir(), ".lab", "journal.jsonl")
 			whole, err := os.ReadFile(file)
@@ -58,7 +58,7 @@ func goesOnAfterCut(t *testing.T, l *labtest.Lab, file string, whole []byte, cut
 		t.Errorf("cut at byte %d: start: %d\n%s%s", cut, r.Code, r.Out, r.Err)
 		return
 	}
-	serving(l)
+	serving(t, l)
 	if r := l.Run("check", "-o", "json", "--wait", "1ms"); r.Code > 2 {
 		t.Errorf("cut at byte %d: check: %d\n%s%s", cut, r.Code, r.Out, r.Err)
 	}
@@ -113,7 +113,7 @@ func TestJournalDamaged(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.OK("start")
-	if st := serving(l); st.Step != "connect" {
+	if st := serving(t, l); st.Step != "connect" {
 		t.Errorf("step %s", st.Step)
 	}
 	stopped(t, l, l.Dir())

@@ -50,7 +50,7 @@ func TestKill(t *testing.T) {
 				l := labtest.New(t)
 				l.OK("start", "08-xds")
 				l.OK("goto", "endpoint-removal")
-				before := serving(l)
+				before := serving(t, l)
 				killIn(t, l, part)
 				if part == "session" {
 					refused(t, l, 3, "session.dead", "status")
@@ -89,7 +89,7 @@ func resumed(t *testing.T, l *labtest.Lab, before report.Status, sameFile bool) 
 	t.Helper()
 	run := load(t, l.Dir())
 	l.OK("start", "08-xds")
-	after := serving(l)
+	after := serving(t, l)
 	if after.Step != before.Step {
 		t.Errorf("step %s, was %s", after.Step, before.Step)
 	}
@@ -145,7 +145,7 @@ func TestKillInStart(t *testing.T) {
 				t.Errorf("start took %s to tell", done.Took)
 			}
 			l.OK("start", "08-xds")
-			serving(l)
+			serving(t, l)
 			stopped(t, l, l.Dir())
 		})
 	}

@@ -150,11 +150,19 @@ func stopped(t *testing.T, l *labtest.Lab, dir string) {
 }
 
 // serving waits until everything is up and Envoy has what the file says.
-func serving(l *labtest.Lab) report.Status {
+func serving(t *testing.T, l *labtest.Lab) report.Status {
+	t.Helper()
 	var st report.Status
+	up := false
+	defer func() {
+		if !up {
+			t.Logf("down %+v, types %+v, refused %+v, withheld %+v, ready %v", st.Down, st.Types, st.Refused, st.Withheld, st.Envoy.Ready)
+		}
+	}()
 	l.Await("everything up, and each type acknowledged and in effect", func() bool {
 		st = l.Status()
-		return len(st.Down) == 0 && settled(st)
+		up = len(st.Down) == 0 && settled(st)
+		return up
 	})
 	return st
 }

@@ -118,7 +118,7 @@ func TestFullDiskBeforeStart(t *testing.T) {
 	}
 	resize(t, l, "400m")
 	l.OK("start", "08-xds")
-	serving(l)
+	serving(t, l)
 	stopped(t, l, l.Dir())
 }
 
@@ -150,7 +150,7 @@ func TestFullDiskInRun(t *testing.T) {
 	small(t, l, "400m")
 	l.OK("start", "08-xds")
 	l.OK("goto", "endpoint-removal")
-	serving(l)
+	serving(t, l)
 	giveBack := fill(t, l.Wd)
 	before, err := os.ReadFile(l.File())
 	if err != nil {
@@ -177,7 +177,7 @@ func TestFullDiskInRun(t *testing.T) {
 	document(t, l.Want(2, "check", "-o", "json", "--wait", "100ms"))
 	l.OK("start", "08-xds")
 	l.OK("reset")
-	serving(l)
+	serving(t, l)
 	document(t, l.Want(1, "check", "-o", "json", "--wait", "100ms"))
 	stopped(t, l, l.Dir())
 	halves := l.Events() // readable as a whole
@@ -200,7 +200,7 @@ func TestStopOnFullDisk(t *testing.T) {
 	l.OK("stop")
 	giveBack()
 	l.OK("start")
-	serving(l)
+	serving(t, l)
 	stopped(t, l, l.Dir())
 }
 

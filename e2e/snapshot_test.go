@@ -63,7 +63,7 @@ func TestBadSnapshot(t *testing.T) {
 	t.Parallel()
 	l := labtest.New(t)
 	l.OK("start", "08-xds")
-	before := serving(l)
+	before := serving(t, l)
 	raw, err := os.ReadFile(l.File())
 	if err != nil {
 		t.Fatal(err)
@@ -117,7 +117,7 @@ func TestBadSnapshot(t *testing.T) {
 	if e := read(l, from, "an alias"); e.Kind != journal.KindSnapshotLoaded || len(e.Snapshot.Problems) != 0 {
 		t.Errorf("an alias: %s %+v", e.Kind, e.Snapshot.Problems)
 	}
-	serving(l)
+	serving(t, l)
 	if r := l.OK("send", "-n", "20", "-o", "json"); document(t, r)["failed"] != float64(0) {
 		t.Errorf("requests failed:\n%s", r.Out)
 	}

@@ -101,7 +101,7 @@ func TestPortTaken(t *testing.T) {
 		}
 	}
 	l.OK("start", "08-xds")
-	serving(l)
+	serving(t, l)
 	samePorts(t, run, load(t, l.Dir()))
 	stopped(t, l, l.Dir())
 }
@@ -222,6 +222,6 @@ func TestStartKilled(t *testing.T) {
 	s.Signal(syscall.SIGKILL)
 	s.Wait()
 	l.OK("start", "08-xds")
-	serving(l)
+	serving(t, l)
 	stopped(t, l, l.Dir())
 }
