@@ -73,6 +73,7 @@ func newLab(b *testing.B) (*labtest.Lab, string) {
 	}
 	l := labtest.New(b)
 	l.Setenv("LAB_ENVOY", version)
+	l.Setenv("LAB_LANG", "") // as most people have it
 	return l, found.Path
 }
 
@@ -97,10 +98,11 @@ func row(name string, s sample) string {
 
 const heading = "ms                                            min   median      p99      max"
 
-// table logs lines and says under which load they were had.
+// table prints lines and says under which load they were had. The log of a
+// benchmark would be cut after ten lines.
 func table(b *testing.B, lines ...string) {
 	b.Helper()
-	b.Logf("load %s\n%s\n", load(), strings.Join(lines, "\n"))
+	fmt.Printf("\n\n%s (load %s)\n%s\n\n", b.Name(), load(), strings.Join(lines, "\n"))
 	b.ReportMetric(0, "ns/op") // of a whole benchmark: it means nothing
 }
 

@@ -2,6 +2,7 @@ package checks
 
 import (
 	"encoding/json"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,10 +35,22 @@ func addressOf(lbEndpoint map[string]any) string {
 		at = next
 	}
 	host, _ := at["address"].(string)
+	return net4(host) + ":" + whole(at["port_value"])
+}
+
+// net4 writes a host as Envoy's host list does: the upstreams of a run are on
+// 127.0.0.1, and a learner may call it by another name.
+func net4(host string) string {
+	if host == "localhost" {
+		return "127.0.0.1"
+	}
+	if ip, err := netip.ParseAddr(host); err == nil {
+		host = ip.Unmap().String()
+	}
 	if strings.Contains(host, ":") {
 		host = "[" + host + "]"
 	}
-	return host + ":" + whole(at["port_value"])
+	return host
 }
 
 func maps(v any) []map[string]any {

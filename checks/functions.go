@@ -266,6 +266,14 @@ func (ev *Evidence) moment(event int64) (moment, error) {
 	return moment{event, t}, nil
 }
 
+// lastAct is the last act of the step, or its opening.
+func (ev *Evidence) lastAct() int64 {
+	if n := len(ev.step.acts); n > 0 {
+		return ev.step.acts[n-1]
+	}
+	return ev.step.Event
+}
+
 // nextAct is the first act after an event; its event is 0 where there is none.
 func (ev *Evidence) nextAct(after int64) moment {
 	for _, a := range ev.step.acts {

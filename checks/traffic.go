@@ -66,7 +66,9 @@ func (w *window) add(e journal.Event) {
 	w.event, w.to = e.Seq, p.To
 	w.sent += p.Sent
 	for _, g := range p.Groups {
-		failed := g.Status == 0 || g.Status >= 500 || g.Error != "" // a body that was cut keeps its status
+		// A body that was cut keeps its status, and Envoy can answer by itself:
+		// only an upstream serves.
+		failed := g.Status == 0 || g.Status >= 400 || g.Error != "" || g.Upstream == ""
 		if failed && w.failedEvent == 0 {
 			w.failedEvent = e.Seq
 		}

@@ -27,6 +27,8 @@ var variables = []variable{
 		func(s *Scope) (any, error) { return s.ev.step.refused, nil }},
 	{"file_refused", cel.BoolType, "the last reading of snapshot.yaml was refused",
 		func(s *Scope) (any, error) { return s.ev.broken, nil }},
+	{"last_act", cel.IntType, "the last event of this step that the learner, or the end of a part, caused; the step's opening where there is none",
+		func(s *Scope) (any, error) { return s.ev.lastAct(), nil }},
 	{"requests", cel.ListType(cel.ObjectType("checks.Request")), "requests in this step",
 		func(s *Scope) (any, error) { return s.ev.step.requests, nil }},
 	{"streams", cel.ListType(cel.ObjectType("checks.Stream")), "streams that opened in this step",

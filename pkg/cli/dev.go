@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,15 +25,17 @@ func newDevLint(f *Factory) *cobra.Command {
 			return err
 		}
 		var found problem.List
+		var names []string // so that a lab that was not compiled in is missed
 		for _, lab := range all {
 			found = append(found, lab.Lint()...)
+			names = append(names, lab.ID)
 		}
 		if err := f.Result(lintDocument(len(found.Errors()) == 0, found, f), func() {
 			for _, p := range found {
 				fmt.Fprint(f.IO.Out, report.Problem(p, f.style()))
 			}
 			if len(found) == 0 {
-				fmt.Fprintln(f.IO.Out, f.T("dev.lint.ok", nil))
+				fmt.Fprintln(f.IO.Out, f.T("dev.lint.ok", map[string]any{"Labs": strings.Join(names, ", ")}))
 			}
 		}); err != nil {
 			return err

@@ -11,5 +11,6 @@
 //	words.go     the words of a step in one language
 //	question.go  questions and predictions
 //	acts.go      acts: what solutions and starts do; solution.go tells them to people
-//	lint.go      what is wrong with a lab
+//	lint.go      what is wrong with a lab; lintacts.go with its solutions
+//	skeleton.go  the files of a new lab
 package curriculum

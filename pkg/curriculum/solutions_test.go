@@ -39,6 +39,28 @@ func TestSolutions(t *testing.T) {
 	}
 }
 
+// TestEachCheckFails: some wrong solution fails each check, so that one whose
+// expression were true would be noticed.
+func TestEachCheckFails(t *testing.T) {
+	failed := map[string]bool{}
+	every(t, func(_ string, s *sim, sol Solution, rep checks.Report) {
+		for _, c := range rep.Checks {
+			if sol.Fails != nil && c.ID == sol.Fails.Check && c.Verdict == checks.NotYet {
+				failed[s.lab.ID+"/"+s.step.ID+"/"+c.ID] = true
+			}
+		}
+	})
+	for _, lab := range labsAndSkeleton(t) {
+		for _, step := range lab.Steps {
+			for _, c := range step.logic.Checks {
+				if name := lab.ID + "/" + step.ID + "/" + c.ID; !failed[name] {
+					t.Errorf("no wrong solution fails %s", name)
+				}
+			}
+		}
+	}
+}
+
 // TestNotPassed: doing nothing, doing an accepted solution before the step is
 // opened, and doing what another step accepts do not pass.
 func TestNotPassed(t *testing.T) {

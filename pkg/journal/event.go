@@ -286,8 +286,8 @@ type Probe struct {
 }
 
 // ProbeGroup is the requests of a window that went alike. A request failed
-// when it got no answer (Status 0), a status of 500 or more, or an answer that
-// was cut (Error is set). Last is when the latest of them was sent.
+// when it got no answer (Status 0), a status of 400 or more, an answer that was
+// cut (Error is set), or one that came from no upstream (Upstream is ""). Last is when the latest of them was sent.
 type ProbeGroup struct {
 	Status   int       `json:"status"`             // 0: no answer
 	Upstream string    `json:"upstream,omitempty"` // name of the one that answered

@@ -49,16 +49,20 @@ type Resource struct {
 	hidden bool // holds a value that must not be shown
 }
 
-// Body is the resource with proto field names, as plain values. A resource that
-// holds a private key or another value that Envoy's config_dump would not show
-// has none (nil, without an error): it must not reach the journal.
+// Body is the resource with proto field names, as plain values. A Secret has
+// none (nil, without an error); of another resource that holds a private key or
+// the like, what Envoy's config_dump would not show is left out.
 func (r Resource) Body() (map[string]any, error) {
-	if r.hidden {
+	if r.Type == "SDS" {
 		return nil, nil
 	}
-	raw, err := protojson.MarshalOptions{UseProtoNames: true, Resolver: resolver{}}.Marshal(r.Message)
+	m := r.Message
+	if r.hidden {
+		m = redacted(m)
+	}
+	raw, err := protojson.MarshalOptions{UseProtoNames: true, Resolver: resolver{}}.Marshal(m)
 	if err != nil { // a valid message that has no JSON, such as a Duration out of range
-		return plain(r.Message.ProtoReflect()), nil
+		return plain(m.ProtoReflect()), nil
 	}
 	var body map[string]any
 	if err := json.Unmarshal(raw, &body); err != nil {

@@ -88,8 +88,12 @@ func TestSecrets(t *testing.T) {
 `
 	for _, text := range []string{secret, inline} {
 		for _, r := range load(t, text).Resources {
-			if body, err := r.Body(); body != nil || err != nil {
-				t.Errorf("%s %s has a body: %v, %v", r.Type, r.Name, body, err)
+			body, err := r.Body()
+			if err != nil || strings.Contains(fmt.Sprint(body), key) {
+				t.Errorf("%s %s shows the key: %v, %v", r.Type, r.Name, body, err)
+			}
+			if (body == nil) != (r.Type == "SDS") {
+				t.Errorf("%s %s: body %v: a Secret has none, others lose the key alone", r.Type, r.Name, body)
 			}
 		}
 		for _, change := range [][2]string{

@@ -48,7 +48,11 @@ type result struct {
 	skip       string // "stopped" or "starved"
 }
 
-func (r result) failed() bool { return r.err != "" || r.status >= http.StatusInternalServerError }
+// failed tells whether the request was not served: no answer, one that was
+// cut, an error status, or an answer of Envoy's own instead of an upstream's.
+func (r result) failed() bool {
+	return r.err != "" || r.status >= http.StatusBadRequest || r.upstream == ""
+}
 
 // sender sends requests, each over its own connection.
 type sender struct {
