@@ -223,10 +223,10 @@ func (s *sim) acceptable(res []snapshot.Resource) bool {
 		if d, ok := body["connect_timeout"].(string); ok && (d == "0s" || d[0] == '-') {
 			return false
 		}
-		if strings.Contains(all, "address:localhost") || strings.Contains(all, "priority:200") {
+		if strings.Contains(all, "address:localhost") && !strings.Contains(all, "type:STRICT_DNS") || strings.Contains(all, "priority:200") {
 			return false
 		}
-		if r.Type == "LDS" && !strings.Contains(all, "stat_prefix:ingress") {
+		if r.Type == "LDS" && !strings.Contains(all, "stat_prefix:"+r.Name) {
 			return false
 		}
 	}
@@ -365,19 +365,27 @@ func (s *sim) serve() (status int, upstream string) {
 	if s.envoy == nil {
 		return 0, ""
 	}
+	cluster := "orders"
 	for _, r := range s.envoy.accepted["RDS"] {
-		if _, all := s.body(r); strings.Contains(all, "cluster:order]") || strings.Contains(all, "cluster:order ") {
+		switch _, all := s.body(r); {
+		case strings.Contains(all, "prefix:/elsewhere"):
+			return 404, ""
+		case strings.Contains(all, "direct_response"):
+			return 200, ""
+		case strings.Contains(all, "cluster:copy"):
+			cluster = "copy"
+		case strings.Contains(all, "cluster:order]") || strings.Contains(all, "cluster:order "):
 			return 503, ""
 		}
 	}
-	hosts := s.hosts()["orders"]
+	hosts := s.hosts()[cluster]
 	if len(hosts) == 0 {
 		return 503, ""
 	}
 	s.turn++
 	at := hosts[s.turn%len(hosts)]
 	for name, addr := range s.values.Upstreams {
-		if addr == at && s.faults[name] == "" {
+		if f := s.faults[name]; addr == at && (f == "" || f == "ok") {
 			return 200, name
 		}
 	}

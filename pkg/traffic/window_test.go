@@ -20,7 +20,7 @@ func TestWindowTellsWhenItsRequestsWereSent(t *testing.T) {
 		{sent: at(20), done: at(21), status: 200, upstream: "blue"},
 		{sent: at(40), done: at(45), status: 200, upstream: "red"},
 		{sent: at(-900), done: at(30), status: 200, upstream: "red"}, // a slow one
-		{sent: at(50), done: at(51), status: 404},
+		{sent: at(50), done: at(51), status: 201, upstream: "red"},
 		{sent: at(30), done: at(31), status: 200, upstream: "red"},
 	} {
 		w.record(r)
@@ -33,7 +33,7 @@ func TestWindowTellsWhenItsRequestsWereSent(t *testing.T) {
 		Name: "steady", From: at(-900), To: at(51), Sent: 5, Failed: 0, Groups: []journal.ProbeGroup{
 			{Status: 200, Upstream: "blue", Count: 1, Last: at(20), MaxMS: 1},
 			{Status: 200, Upstream: "red", Count: 3, Last: at(40), MaxMS: 930},
-			{Status: 404, Count: 1, Last: at(50), MaxMS: 1},
+			{Status: 201, Upstream: "red", Count: 1, Last: at(50), MaxMS: 1},
 		},
 	}}
 	if len(s.events) != 1 || !reflect.DeepEqual(s.events[0], want) {
@@ -48,7 +48,7 @@ func TestWindowTellsWhenItsRequestsWereSent(t *testing.T) {
 func TestFirstFailureIsJournaledAtOnce(t *testing.T) {
 	s := newSink()
 	w := window{name: "steady", sink: s, now: func() time.Time { return at(0) }}
-	good := result{sent: at(1), done: at(2), status: 200}
+	good := result{sent: at(1), done: at(2), status: 200, upstream: "red"}
 	bad := result{sent: at(3), done: at(4), err: Refused}
 	w.record(good)
 	w.record(bad)
@@ -76,9 +76,10 @@ func TestFailed(t *testing.T) {
 		r    result
 		want bool
 	}{
-		{result{status: 200}, false}, {result{status: 404}, false}, {result{status: 499}, false},
-		{result{status: 500}, true}, {result{status: 503}, true}, {result{err: Refused}, true},
-		{result{status: 200, err: EOF}, true}, // the body was cut
+		{result{status: 200, upstream: "red"}, false}, {result{status: 302, upstream: "red"}, false},
+		{result{status: 404, upstream: "red"}, true}, {result{status: 503, upstream: "red"}, true}, {result{err: Refused}, true},
+		{result{status: 200}, true},                            // Envoy's own answer
+		{result{status: 200, upstream: "red", err: EOF}, true}, // the body was cut
 	} {
 		if got := c.r.failed(); got != c.want {
 			t.Errorf("%+v failed: %t", c.r, got)
