@@ -17,7 +17,7 @@ const gradings = 15
 // check does not wait for evidence that comes by itself (--wait 1ms), and is
 // answered "not yet". `lab version`, in turns, tells what starting a program costs.
 func BenchmarkCheck(b *testing.B) {
-	l, _ := newLab(b)
+	l := newLab(b)
 	r := record(b, l)
 	lines := []string{heading}
 	for _, size := range []struct {

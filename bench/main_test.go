@@ -59,9 +59,9 @@ func load() string {
 	return cmp.Or(one, "unknown")
 }
 
-// newLab is a lab whose Envoy comes from the cache, as for a learner: a path
-// in LAB_ENVOY would be hashed and asked for its version at each start.
-func newLab(b *testing.B) (*labtest.Lab, string) {
+// cached is the version and the path of the Envoy in the cache, which is
+// fetched first where there is none.
+func cached(b *testing.B) (version, path string) {
 	b.Helper()
 	version, err := envoy.DefaultVersion()
 	if err != nil {
@@ -71,10 +71,18 @@ func newLab(b *testing.B) (*labtest.Lab, string) {
 	if err != nil {
 		b.Fatal(err)
 	}
+	return version, found.Path
+}
+
+// newLab is a lab whose Envoy comes from the cache, as for a learner: a path
+// in LAB_ENVOY would be hashed and asked for its version at each start.
+func newLab(b *testing.B) *labtest.Lab {
+	b.Helper()
+	version, _ := cached(b)
 	l := labtest.New(b)
 	l.Setenv("LAB_ENVOY", version)
 	l.Setenv("LAB_LANG", "") // as most people have it
-	return l, found.Path
+	return l
 }
 
 // sample is durations of the same thing.

@@ -17,7 +17,8 @@ const (
 // rejected, in the seconds after; then it measures how soon the repair was
 // acknowledged. The bare server, which has no such repair, is counted for a second.
 func BenchmarkNACK(b *testing.B) {
-	l, binary := newLab(b)
+	l := newLab(b)
+	_, binary := cached(b)
 	l.OK("start", "08-xds")
 	first := original(b, l)
 	f := follow(b, l)

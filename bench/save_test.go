@@ -17,7 +17,8 @@ const saves = 100
 // changed in it, an endpoint, as the control plane saw it. In turns with each
 // save a bare server gets the same change by SetSnapshot.
 func BenchmarkSave(b *testing.B) {
-	l, binary := newLab(b)
+	l := newLab(b)
+	_, binary := cached(b)
 	x := newTexts(b)
 	sets := []func(string) string{without, none}
 	s := newBare(b)

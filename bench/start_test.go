@@ -46,7 +46,7 @@ var stageNames = []string{"command, session: the journal begins", "control plane
 // stage.
 func labStart(b *testing.B) (time.Duration, []time.Duration) {
 	b.Helper()
-	l, _ := newLab(b)
+	l := newLab(b)
 	from := time.Now()
 	l.OK("start", "08-xds")
 	returned := time.Now()
@@ -108,7 +108,7 @@ func stageOf(e journal.Event) int {
 
 func bareStart(b *testing.B) time.Duration {
 	b.Helper()
-	_, binary := newLab(b)
+	_, binary := cached(b)
 	x := newTexts(b)
 	set := x.set(b, none)
 	from := time.Now()

@@ -26,6 +26,7 @@ type Evidence struct {
 
 	processes []*Process // alive, or ended in the step
 	streams   map[streamKey]*stream
+	strangers map[streamKey]bool // streams of others than the run's Envoy
 	latest    map[*Process]*envoyState
 
 	step opened
@@ -56,7 +57,7 @@ type answer struct {
 func New() *Evidence {
 	return &Evidence{
 		bodies: map[string]map[string]any{}, lines: map[string]int{},
-		streams: map[streamKey]*stream{}, latest: map[*Process]*envoyState{},
+		streams: map[streamKey]*stream{}, strangers: map[streamKey]bool{}, latest: map[*Process]*envoyState{},
 		step: opened{answers: map[string]answer{}, times: newClock()},
 	}
 }

@@ -68,7 +68,12 @@ func (ev *Evidence) resource(kind, name, hash string) *Resource {
 
 func (ev *Evidence) foldStream(e journal.Event) {
 	key := streamKey{e.Stream.Pid, e.Stream.ID}
+	if e.Stream.Client == journal.Stranger {
+		ev.strangers[key] = true
+		return
+	}
 	if e.Stream.State == "opened" {
+		delete(ev.strangers, key)
 		ev.stream(key, e)
 		return
 	}
@@ -103,6 +108,9 @@ func (s *stream) close(seq int64) {
 
 func (ev *Evidence) foldResponse(e journal.Event) {
 	r := e.Response
+	if ev.strangers[streamKey{r.Pid, r.Stream}] {
+		return
+	}
 	s := ev.stream(streamKey{r.Pid, r.Stream}, e)
 	out := &Response{
 		Event: e.Seq, Time: e.Time, Type: r.Type, Version: r.Version, Nonce: r.Nonce, Stream: s.Event,
@@ -124,6 +132,9 @@ func (r *Response) remember(st *envoyState) {
 
 func (ev *Evidence) foldRequest(e journal.Event) {
 	r := e.Request
+	if ev.strangers[streamKey{r.Pid, r.Stream}] {
+		return
+	}
 	s := ev.stream(streamKey{r.Pid, r.Stream}, e)
 	ev.step.requests = append(ev.step.requests, &Request{
 		Event: e.Seq, Time: e.Time, Type: r.Type, Version: r.Version, Nonce: r.Nonce, Names: r.Names,

@@ -2,8 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,11 +10,12 @@ import (
 	"lab/pkg/report"
 	"lab/pkg/session"
 	"lab/pkg/snapshot"
+	"lab/pkg/watch"
 )
 
 func newSnapshot(f *Factory) *cobra.Command {
 	lint := leaf(f, "snapshot-lint", "lint FILE", exactly(1), func(_ *cobra.Command, args []string) error {
-		text, err := readUpTo(args[0], 8<<20)
+		text, err := readFile(args[0])
 		if err != nil {
 			return err
 		}
@@ -69,14 +68,9 @@ func (f *Factory) problemsText(found problem.List) string {
 	return b.String()
 }
 
-// readUpTo reads a file of at most max bytes.
-func readUpTo(path string, most int64) ([]byte, error) {
-	file, err := os.Open(path)
-	var text []byte
-	if err == nil {
-		defer file.Close()
-		text, err = io.ReadAll(io.LimitReader(file, most+1))
-	}
+// readFile reads a snapshot file as the control plane does.
+func readFile(path string) ([]byte, error) {
+	text, _, err := watch.Read(path)
 	if err != nil {
 		return nil, problem.New("session.unreadable", problem.Args{"File": path, "Error": session.Reason(err)}).Wrap(err)
 	}

@@ -146,10 +146,13 @@ type Run struct {
 // control plane process; together with Pid it is unique in a journal.
 type Stream struct {
 	ID     int64  `json:"id"`
-	Pid    int    `json:"pid"`              // control plane process
-	State  string `json:"state"`            // "opened", "closed"
-	Method string `json:"method"`           // "StreamAggregatedResources"
-	Peer   string `json:"peer"`             // address of the client
+	Pid    int    `json:"pid"`    // control plane process
+	State  string `json:"state"`  // "opened", "closed"
+	Method string `json:"method"` // "StreamAggregatedResources"
+	Peer   string `json:"peer"`   // address of the client
+	// Client is the process at the other end, as the session found it: the pid
+	// of the run's Envoy, Stranger, or 0 where the system does not show it.
+	Client int    `json:"client,omitempty"`
 	Reason string `json:"reason,omitempty"` // of a close
 }
 
@@ -163,6 +166,10 @@ const (
 	Resubscribe = "resubscribe" // the nonce of the last response, but other names than before
 	Stale       = "stale"       // the nonce of an older response: ignored by the server
 )
+
+// Stranger is the Client of a stream that is not the run's Envoy. What is said
+// on it counts for no grade.
+const Stranger = -1
 
 // Request is a DiscoveryRequest as it was on the wire.
 type Request struct {

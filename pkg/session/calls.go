@@ -143,6 +143,12 @@ type Client struct{ folder Folder }
 // NewClient is for the run in f.
 func NewClient(f Folder) *Client { return &Client{f} }
 
+// callWithin bounds a call. The longest are a step's start and a check, which
+// have shorter bounds of their own.
+const callWithin = 60 * time.Second
+
+var errLate = errors.New("no answer in time")
+
 func call[In, Out any](ctx context.Context, c *Client, path string, in In) (Out, error) {
 	run, err := c.folder.Load()
 	if err != nil {
@@ -154,9 +160,14 @@ func call[In, Out any](ctx context.Context, c *Client, path string, in In) (Out,
 		}
 		return none, err
 	}
-	out, err := control.Call[In, Out](ctx, run.Socket, path, in)
-	if errors.Is(err, control.ErrNoSession) && c.folder.socketComes(ctx, run) {
-		out, err = control.Call[In, Out](ctx, run.Socket, path, in)
+	within, cancel := context.WithTimeoutCause(ctx, callWithin, errLate)
+	defer cancel()
+	out, err := control.Call[In, Out](within, run.Socket, path, in)
+	if errors.Is(err, control.ErrNoSession) && c.folder.socketComes(within, run) {
+		out, err = control.Call[In, Out](within, run.Socket, path, in)
+	}
+	if err != nil && ctx.Err() == nil && errors.Is(context.Cause(within), errLate) {
+		err = control.ErrNoSession // it holds the folder and says nothing
 	}
 	return out, c.explain(run, err)
 }

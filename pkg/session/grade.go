@@ -2,9 +2,6 @@ package session
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"os"
 	"time"
 
 	"lab/checks"
@@ -12,6 +9,7 @@ import (
 	"lab/pkg/journal"
 	"lab/pkg/problem"
 	"lab/pkg/report"
+	"lab/pkg/watch"
 	"lab/pkg/words"
 )
 
@@ -129,9 +127,8 @@ func (s *Session) settle(ctx context.Context, step *curriculum.Step, in CheckCal
 func (s *Session) catchUp(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, freshWithin)
 	defer cancel()
-	if raw, err := os.ReadFile(s.folder.Snapshot()); err == nil && s.controlPlane().alive() {
-		sum := sha256.Sum256(raw)
-		s.await(ctx, s.controlPlane().done, func() bool { return s.evidence.Loaded() == hex.EncodeToString(sum[:]) })
+	if _, sum, err := watch.Read(s.folder.Snapshot()); err == nil && s.controlPlane().alive() {
+		s.await(ctx, s.controlPlane().done, func() bool { return s.evidence.Loaded() == sum })
 	}
 	s.sample(ctx)
 	if s.steady != nil {

@@ -11,6 +11,7 @@ import (
 	"lab/pkg/curriculum"
 	"lab/pkg/journal"
 	"lab/pkg/problem"
+	"lab/pkg/watch"
 	"lab/upstreams"
 )
 
@@ -227,7 +228,7 @@ func (s *Session) writeSnapshot(edit *curriculum.Act) error {
 	text, err := s.renderSnapshot()
 	if edit != nil {
 		var raw []byte
-		if raw, err = os.ReadFile(s.folder.Snapshot()); err == nil {
+		if raw, _, err = watch.Read(s.folder.Snapshot()); err == nil {
 			text, err = edit.Edit(string(raw))
 		}
 	}
@@ -244,17 +245,20 @@ func (s *Session) renderSnapshot() (string, error) { return s.lab.Snapshot(s.val
 
 // keepFile copies the learner's file aside where it is not the lab's own.
 func (s *Session) keepFile() (string, error) {
-	raw, err := os.ReadFile(s.folder.Snapshot())
+	name := s.folder.path("kept/snapshot-" + strings.ReplaceAll(s.now().UTC().Format("20060102-150405.000"), ".", "-") + ".yaml")
+	raw, _, err := watch.Read(s.folder.Snapshot())
 	if errors.Is(err, os.ErrNotExist) {
 		return "", nil
 	}
-	if err != nil {
-		return "", problem.New("session.unreadable", problem.Args{"File": s.folder.Snapshot(), "Error": Reason(err)}).Wrap(err)
+	if err != nil { // no plain file, or a huge one: it is put aside as it is
+		if err := os.Rename(s.folder.Snapshot(), name); err != nil {
+			return "", writeProblem(s.folder.Snapshot(), err)
+		}
+		return name, nil
 	}
 	if fresh, err := s.renderSnapshot(); err == nil && fresh == string(raw) {
 		return "", nil
 	}
-	name := s.folder.path("kept/snapshot-" + strings.ReplaceAll(s.now().UTC().Format("20060102-150405.000"), ".", "-") + ".yaml")
 	return name, writeFile(name, raw)
 }
 

@@ -80,7 +80,7 @@ func (s *Session) startControlPlane(ctx context.Context) error {
 	s.emit(journal.Event{Source: journal.Session, Kind: journal.KindProcess,
 		Process: &journal.Process{Role: roleControlPlane, State: "started", Pid: cmd.Process.Pid}})
 	s.background.Go(func() {
-		_ = journal.Forward(r, s.journal) // it ends with the process that writes
+		_ = journal.Forward(r, identified{s}) // it ends with the process that writes
 		_ = r.Close()
 		_ = cmd.Wait()
 		s.ended(roleControlPlane, cmd.Process.Pid, 0, exitOf(cmd.ProcessState), tail(s.folder.Log(roleControlPlane), 5))

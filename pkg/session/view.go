@@ -25,6 +25,7 @@ type view struct {
 	probes    []journal.Probe
 	hits      []hitAt
 	envoyPid  int
+	strangers map[int64]bool               // streams of this control plane that are not the run's Envoy
 	warming   map[string]time.Time         // Cluster -> since when
 	snapshots map[string]*journal.Snapshot // by version, the last few
 }
@@ -44,7 +45,7 @@ type hitAt struct {
 
 func newView() *view {
 	return &view{types: map[string]*typeView{}, texts: map[string]string{}, values: map[string]uint64{},
-		hosts: map[string][]journal.Host{}, ended: map[string]journal.Process{}, snapshots: map[string]*journal.Snapshot{}, warming: map[string]time.Time{}}
+		hosts: map[string][]journal.Host{}, ended: map[string]journal.Process{}, snapshots: map[string]*journal.Snapshot{}, warming: map[string]time.Time{}, strangers: map[int64]bool{}}
 }
 
 func (v *view) typ(t string) *typeView {
@@ -59,14 +60,26 @@ func (v *view) typ(t string) *typeView {
 func (v *view) fold(e journal.Event) {
 	switch e.Kind {
 	case journal.KindStreamOpen:
+		if e.Stream.Client == journal.Stranger {
+			v.strangers[e.Stream.ID] = true
+			return
+		}
 		v.foldStream(e)
 	case journal.KindResponse:
+		if v.strangers[e.Response.Stream] {
+			return
+		}
 		tv := v.typ(e.Response.Type)
 		tv.Sent, tv.withhld = e.Response.Version, nil
 		tv.bySent[e.Response.Nonce] = *e.Response
 	case journal.KindRequest:
-		v.foldRequest(*e.Request)
+		if !v.strangers[e.Request.Stream] {
+			v.foldRequest(*e.Request)
+		}
 	case journal.KindWithheld:
+		if v.strangers[e.Withheld.Stream] {
+			return
+		}
 		v.typ(e.Withheld.Type).withhld = e.Withheld
 	case journal.KindSnapshotLoaded:
 		v.loaded, v.refused = e.Snapshot, nil
@@ -195,6 +208,9 @@ func (v *view) foldProcess(p journal.Process) {
 	switch p.State {
 	case "started":
 		delete(v.ended, p.Role)
+		if p.Role == roleControlPlane { // it counts its streams anew
+			clear(v.strangers)
+		}
 		if p.Role == roleEnvoy && p.Epoch == 0 { // a new Envoy starts from scratch
 			v.types = map[string]*typeView{}
 			clear(v.hosts)

@@ -87,3 +87,18 @@ func (l look) cutOff(before []byte) bool {
 	}
 	return false
 }
+
+// Read reads the file as the watcher does: a regular file, of MaxSize bytes at
+// most; anything else is an error, at once.
+func Read(path string) (text []byte, sha256 string, err error) {
+	switch l := take(path); l.kind {
+	case Saved:
+		return l.text, l.sum, nil
+	case TooLarge:
+		return nil, "", fmt.Errorf("%s has more than %d MB", path, MaxSize>>20)
+	case Gone:
+		return nil, "", fmt.Errorf("%s: %w", path, fs.ErrNotExist)
+	default:
+		return nil, "", l.err
+	}
+}
