@@ -177,7 +177,7 @@ func (s *Scope) show(c check) []Item {
 	}
 	slices.Sort(events)
 	for _, e := range slices.Compact(events) {
-		if t, ok := s.ev.timeOf(e); ok && len(out) < maxItems {
+		if t, ok := s.ev.timeOf(e); ok && e > 0 && len(out) < maxItems {
 			out = append(out, Item{Event: e, Time: t})
 		}
 	}

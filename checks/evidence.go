@@ -158,6 +158,11 @@ func (ev *Evidence) timeOf(event int64) (time.Time, bool) {
 			return w.to, true
 		}
 	}
+	for _, p := range ev.processes { // a part may be older than the step
+		if event == p.Event {
+			return p.Time, true
+		}
+	}
 	return time.Time{}, false
 }
 

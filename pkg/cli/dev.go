@@ -35,7 +35,7 @@ func newDevLint(f *Factory) *cobra.Command {
 				fmt.Fprint(f.IO.Out, report.Problem(p, f.style()))
 			}
 			if len(found) == 0 {
-				fmt.Fprintln(f.IO.Out, f.T("dev.lint.ok", map[string]any{"Labs": strings.Join(names, ", ")}))
+				f.say(f.IO.Out, f.T("dev.lint.ok", map[string]any{"Labs": strings.Join(names, ", ")}))
 			}
 		}); err != nil {
 			return err

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -41,7 +40,7 @@ func newDevNew(f *Factory) *cobra.Command {
 			}
 		}
 		return f.Result(map[string]any{"version": 1, "dir": dir, "files": sortedKeys(files)}, func() {
-			fmt.Fprintln(f.IO.Out, f.T("dev.new.done", map[string]any{"Dir": dir, "Name": args[0], "Count": len(files)}))
+			f.say(f.IO.Out, f.T("dev.new.done", map[string]any{"Dir": dir, "Name": args[0], "Count": len(files)}))
 		})
 	})
 }

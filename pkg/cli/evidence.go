@@ -2,7 +2,6 @@ package cli
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 
@@ -41,7 +40,7 @@ func newExport(f *Factory) *cobra.Command {
 			return err
 		}
 		return f.Result(map[string]any{"version": 1, "file": name, "seal": seal}, func() {
-			fmt.Fprintln(f.IO.Out, f.T("export.done", map[string]any{"File": name, "Count": seal.Events, "Attempts": len(seal.Attempts)}))
+			f.say(f.IO.Out, f.T("export.done", map[string]any{"File": name, "Count": seal.Events, "Attempts": len(seal.Attempts)}))
 		})
 	})
 }
@@ -76,13 +75,13 @@ func newRegrade(f *Factory) *cobra.Command {
 			return err
 		}
 		return f.Result(map[string]any{"version": 1, "head": res.Head, "seal": res.Seal, "content_changed": res.Changed}, func() {
-			fmt.Fprintln(f.IO.Out, f.T("regrade.head", map[string]any{"Name": res.Head.Lab, "Seed": res.Head.Seed,
+			f.say(f.IO.Out, f.T("regrade.head", map[string]any{"Name": res.Head.Lab, "Seed": res.Head.Seed,
 				"Count": res.Seal.Events, "Version": res.Head.LabVersion}))
 			if res.Changed {
-				fmt.Fprintln(f.IO.Out, f.T("regrade.changed", nil))
+				f.say(f.IO.Out, f.T("regrade.changed", nil))
 			}
 			for _, a := range res.Seal.Attempts {
-				fmt.Fprintln(f.IO.Out, f.T("regrade.line", map[string]any{"Event": a.Event, "Step": a.Step,
+				f.say(f.IO.Out, f.T("regrade.line", map[string]any{"Event": a.Event, "Step": a.Step,
 					"Verdict": string(a.Verdict), "Diagnosis": a.Diagnosis}))
 			}
 		})

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -80,10 +81,10 @@ func newHint(f *Factory) *cobra.Command {
 			return err
 		}
 		return f.Result(versioned(h), func() {
-			fmt.Fprintln(f.IO.Out, f.T("hint.head", map[string]any{"Rung": h.Rung, "Of": h.Of}))
+			f.say(f.IO.Out, f.T("hint.head", map[string]any{"Rung": h.Rung, "Of": h.Of}))
 			f.printMarkdown(h.Text)
 			if h.Rung < h.Of {
-				fmt.Fprintln(f.IO.Out, f.T("hint.more", nil))
+				f.say(f.IO.Out, f.T("hint.more", nil))
 			}
 		})
 	})
@@ -95,9 +96,6 @@ func newAnswer(f *Factory) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if len(args) == 1 {
-			return usage("cli.answer-value", problem.Args{"Question": args[0]})
-		}
 		if len(args) == 2 {
 			q, err := c.Answer(cmd.Context(), session.AnswerCall{Ask: f.ask(), Question: args[0], Value: args[1]})
 			if err != nil {
@@ -108,12 +106,18 @@ func newAnswer(f *Factory) *cobra.Command {
 				if q.Prediction {
 					id = "answer.predicted"
 				}
-				fmt.Fprintln(f.IO.Out, f.T(id, map[string]any{"ID": q.ID, "Value": q.Value}))
+				f.say(f.IO.Out, f.T(id, map[string]any{"ID": q.ID, "Value": q.Value}))
 			})
 		}
 		qs, err := c.Questions(cmd.Context(), f.ask())
 		if err != nil {
 			return err
+		}
+		if len(args) == 1 { // that question alone
+			qs = slices.DeleteFunc(qs, func(q session.Question) bool { return q.ID != args[0] })
+			if len(qs) == 0 {
+				return usage("cli.no-question", problem.Args{"Question": args[0]})
+			}
 		}
 		if f.IO.CanAsk() && !f.JSON() {
 			return f.askAll(cmd.Context(), c, qs)

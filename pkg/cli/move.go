@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	"lab/pkg/session"
@@ -53,10 +51,11 @@ func (f *Factory) move(cmd *cobra.Command, move, step string) error {
 	}
 	return f.Result(versioned(m), func() {
 		if m.Kept != "" {
-			fmt.Fprintln(f.IO.Err, f.T("move.kept", map[string]any{"File": m.Kept}))
+			f.say(f.IO.Err, f.T("move.kept", map[string]any{"File": m.Kept}))
 		}
 		if m.Shown != "" {
 			f.printMarkdown(m.Shown)
+			f.say(f.IO.Out, f.T("move.shown", nil))
 			return
 		}
 		f.printStep(m.Step)

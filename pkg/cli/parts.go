@@ -38,7 +38,7 @@ func (f *Factory) partAction(part, action string) *cobra.Command {
 			return err
 		}
 		return f.Result(map[string]any{"version": 1, "part": part, "action": action, "done": true}, func() {
-			fmt.Fprintln(f.IO.Out, f.T("part.done."+part+"."+action, nil))
+			f.say(f.IO.Out, f.T("part.done."+part+"."+action, nil))
 		})
 	})
 }
@@ -56,11 +56,11 @@ func (f *Factory) partStatus(part string) *cobra.Command {
 		}
 		if part == "envoy" {
 			return f.Result(map[string]any{"version": 1, "envoy": st.Envoy}, func() {
-				fmt.Fprintln(f.IO.Out, f.T("part.status.envoy", map[string]any{"P": st.Envoy}))
+				f.say(f.IO.Out, f.T("part.status.envoy", map[string]any{"P": st.Envoy}))
 			})
 		}
 		return f.Result(map[string]any{"version": 1, "control_plane": st.ControlPlane}, func() {
-			fmt.Fprintln(f.IO.Out, f.T("part.status.control-plane", map[string]any{"P": st.ControlPlane}))
+			f.say(f.IO.Out, f.T("part.status.control-plane", map[string]any{"P": st.ControlPlane}))
 		})
 	})
 }

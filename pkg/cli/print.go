@@ -6,9 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"lab/envoy"
@@ -29,6 +29,15 @@ func (f *Factory) errStyle() report.Style {
 	s := f.style()
 	s.Paint = f.IO.ErrPaint()
 	return s
+}
+
+// say prints a message, laid out for the terminal.
+func (f *Factory) say(w io.Writer, message string) {
+	for line := range strings.Lines(message) {
+		line = strings.TrimRight(line, "\n")
+		indent := line[:len(line)-len(strings.TrimLeft(line, " "))]
+		fmt.Fprintln(w, text.Wrap(line[len(indent):], f.IO.TextWidth(), indent, indent))
+	}
 }
 
 // versioned puts "version": 1 before the fields of v.
@@ -55,21 +64,21 @@ func (f *Factory) printMarkdown(md string) {
 
 func (f *Factory) printQuestions(qs []session.Question) {
 	if len(qs) == 0 {
-		fmt.Fprintln(f.IO.Out, f.T("answer.none", nil))
+		f.say(f.IO.Out, f.T("answer.none", nil))
 	}
 	for _, q := range qs {
 		id := "answer.question"
 		if q.Prediction {
 			id = "answer.prediction"
 		}
-		fmt.Fprintln(f.IO.Out, f.T(id, map[string]any{"ID": q.ID, "Text": q.Text}))
+		f.say(f.IO.Out, f.T(id, map[string]any{"ID": q.ID, "Text": q.Text}))
 		for i, c := range q.Choices {
 			fmt.Fprintf(f.IO.Out, "    %d  %s\n", i+1, c)
 		}
 		if q.Value != "" {
-			fmt.Fprintln(f.IO.Out, f.T("answer.given", map[string]any{"Value": q.Value}))
+			f.say(f.IO.Out, f.T("answer.given", map[string]any{"Value": q.Value}))
 		} else {
-			fmt.Fprintln(f.IO.Out, f.T("answer.how", map[string]any{"ID": q.ID}))
+			f.say(f.IO.Out, f.T("answer.how", map[string]any{"ID": q.ID}))
 		}
 	}
 }
@@ -80,29 +89,40 @@ func (f *Factory) askAll(ctx context.Context, c *session.Client, qs []session.Qu
 		f.printQuestions(qs)
 		return nil
 	}
+	f.say(f.IO.Err, f.T("answer.skip", nil))
 	in := bufio.NewScanner(f.IO.In)
 	for _, q := range qs {
 		f.printQuestions([]session.Question{q})
-		fmt.Fprint(f.IO.Err, "> ")
-		if !in.Scan() {
-			return in.Err()
-		}
-		v := strings.TrimSpace(in.Text())
-		if n, err := strconv.Atoi(v); err == nil && n >= 1 && n <= len(q.Choices) {
-			v = q.Choices[n-1]
-		}
-		if v == "" {
-			continue
-		}
-		if _, err := c.Answer(ctx, session.AnswerCall{Ask: f.ask(), Question: q.ID, Value: v}); err != nil {
-			var p *problem.Problem
-			if !errors.As(err, &p) {
-				return err
-			}
-			fmt.Fprint(f.IO.Err, report.Problem(p, f.errStyle()))
+		if more, err := f.askOne(ctx, c, in, q); err != nil || !more {
+			return err
 		}
 	}
+	f.say(f.IO.Err, f.T("answer.after", nil))
 	return nil
+}
+
+// askOne asks until the answer is one, or left out. It gives false at the end
+// of the input.
+func (f *Factory) askOne(ctx context.Context, c *session.Client, in *bufio.Scanner, q session.Question) (bool, error) {
+	for {
+		fmt.Fprint(f.IO.Err, "> ")
+		if !in.Scan() {
+			return false, in.Err()
+		}
+		v := strings.TrimSpace(in.Text())
+		if v == "" {
+			return true, nil
+		}
+		_, err := c.Answer(ctx, session.AnswerCall{Ask: f.ask(), Question: q.ID, Value: v})
+		var p *problem.Problem
+		switch {
+		case err == nil:
+			return true, nil
+		case !errors.As(err, &p) || p.Exit != problem.Usage:
+			return false, err
+		}
+		f.printProblem(p)
+	}
 }
 
 func (f *Factory) envoyProgress(p envoy.Progress) string {
@@ -174,8 +194,8 @@ func (f *Factory) printFindings(found []finding) {
 // printSummary sums up what was sent.
 func (f *Factory) printSummary(sum traffic.Summary) {
 	for _, g := range sum.Groups {
-		fmt.Fprintln(f.IO.Out, f.T("send.line", map[string]any{
+		f.say(f.IO.Out, f.T("send.line", map[string]any{
 			"Count": g.Count, "Status": g.Status, "Upstream": g.Upstream, "Error": g.Error, "MaxMS": g.MaxMS}))
 	}
-	fmt.Fprintln(f.IO.Out, f.T("send.total", map[string]any{"Sent": sum.Sent, "Failed": sum.Failed}))
+	f.say(f.IO.Out, f.T("send.total", map[string]any{"Sent": sum.Sent, "Failed": sum.Failed}))
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,7 +25,7 @@ func runWhere(ctx context.Context, f *Factory) error {
 	var none *problem.Problem
 	if asProblem(err, &none, "session.none") {
 		return f.Result(map[string]any{"version": 1, "run": nil}, func() {
-			fmt.Fprintln(f.IO.Out, f.T("where.none", nil))
+			f.say(f.IO.Out, f.T("where.none", nil))
 		})
 	}
 	if err != nil {
@@ -35,7 +37,11 @@ func runWhere(ctx context.Context, f *Factory) error {
 	}
 	return f.Result(versioned(step), func() {
 		f.printStep(step)
-		fmt.Fprintln(f.IO.Out, f.T("where.next", map[string]any{"Dir": folder.Dir}))
+		fmt.Fprintln(f.IO.Out)
+		if step.Number == step.Of && step.State != "open" {
+			f.say(f.IO.Out, f.T("where.finished", nil))
+		}
+		f.say(f.IO.Out, f.T("where.next", map[string]any{"Dir": folder.Dir}))
 	})
 }
 
@@ -50,7 +56,7 @@ func newStop(f *Factory) *cobra.Command {
 			return err
 		}
 		return f.Result(map[string]any{"version": 1, "dir": folder.Dir, "was": what}, func() {
-			fmt.Fprintln(f.IO.Out, f.T("stop."+what, map[string]any{"Dir": folder.Dir}))
+			f.say(f.IO.Out, f.T("stop."+what, map[string]any{"Dir": folder.Dir}))
 		})
 	})
 }
@@ -75,9 +81,9 @@ func newList(f *Factory) *cobra.Command {
 		}
 		return f.Result(map[string]any{"version": 1, "labs": rows}, func() {
 			for _, r := range rows {
-				fmt.Fprintln(f.IO.Out, f.T("list.row", map[string]any{"ID": r.ID, "Title": r.Title, "Minutes": r.Minutes, "Steps": r.Steps}))
+				f.say(f.IO.Out, f.T("list.row", map[string]any{"ID": r.ID, "Title": r.Title, "Minutes": r.Minutes, "Steps": r.Steps}))
 			}
-			fmt.Fprintln(f.IO.Out, f.T("list.start", map[string]any{"ID": rows[0].ID}))
+			f.say(f.IO.Out, f.T("list.start", map[string]any{"ID": rows[0].ID}))
 		})
 	})
 }
@@ -89,7 +95,7 @@ func newVersion(f *Factory) *cobra.Command {
 			return err
 		}
 		return f.Result(map[string]any{"version": 1, "lab": version, "envoy": v}, func() {
-			fmt.Fprintln(f.IO.Out, f.T("version.line", map[string]any{"Version": version, "Envoy": v}))
+			f.say(f.IO.Out, f.T("version.line", map[string]any{"Version": version, "Envoy": v}))
 		})
 	})
 }
@@ -134,6 +140,9 @@ func newJournal(f *Factory) *cobra.Command {
 	var o report.Filter
 	var follow bool
 	c := leaf(f, "journal", "journal", noArgs, func(cmd *cobra.Command, _ []string) error {
+		if !slices.Contains([]string{"", "CDS", "EDS", "LDS", "RDS", "SDS"}, strings.ToUpper(o.Type)) {
+			return usage("cli.flag-value", problem.Args{"Flag": "type", "Value": o.Type, "Allowed": []string{"CDS", "EDS", "LDS", "RDS", "SDS"}})
+		}
 		if follow {
 			return f.followJournal(cmd.Context(), o)
 		}

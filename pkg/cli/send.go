@@ -37,7 +37,8 @@ func newSend(f *Factory) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return f.Result(versioned(sum), func() { f.printSummary(sum) })
+		return f.Result(map[string]any{"version": 1, "sent": sum.Sent, "failed": sum.Failed, "not_counted": sum.NotCounted,
+			"groups": sum.Groups, "seconds": sum.Took.Seconds()}, func() { f.printSummary(sum) })
 	})
 	c.Flags().IntVarP(&n, "requests", "n", 10, f.T("flag.n", nil))
 	c.Flags().IntVarP(&conc, "concurrency", "c", 1, f.T("flag.c", nil))

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"time"
@@ -52,7 +51,7 @@ func newControlPlaneServe(f *Factory) *cobra.Command {
 			Ready: func(addr string) {
 				sink.Emit(journal.Event{Time: time.Now(), Source: journal.ControlPlane, Kind: journal.KindProcess,
 					Process: &journal.Process{Role: "control-plane", State: "ready", Pid: os.Getpid()}})
-				fmt.Fprintln(f.IO.Err, f.T("control-plane.listening", map[string]any{"Address": addr, "File": o.snapshot}))
+				f.say(f.IO.Err, f.T("control-plane.listening", map[string]any{"Address": addr, "File": o.snapshot}))
 			},
 		})
 	})

@@ -56,7 +56,7 @@ func (f *Factory) printLint(file string, set *snapshot.Set, found problem.List) 
 		fmt.Fprint(f.IO.Out, f.problemsText(found))
 	}
 	if set != nil {
-		fmt.Fprintln(f.IO.Out, f.T("snapshot.ok", map[string]any{"File": file, "Count": len(set.Resources)}))
+		f.say(f.IO.Out, f.T("snapshot.ok", map[string]any{"File": file, "Count": len(set.Resources)}))
 	}
 }
 

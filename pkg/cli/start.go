@@ -27,7 +27,7 @@ type startOptions struct {
 
 func newStart(f *Factory) *cobra.Command {
 	var o startOptions
-	c := leaf(f, "start", "start LAB", between(0, 1), func(cmd *cobra.Command, args []string) error {
+	c := leaf(f, "start", "start [LAB]", between(0, 1), func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 {
 			o.lab = args[0]
 		}
@@ -73,7 +73,14 @@ func runStart(ctx context.Context, f *Factory, o startOptions) error {
 	if err != nil {
 		return err
 	}
-	return f.Result(versioned(step), func() { f.printStep(step) })
+	return f.Result(versioned(step), func() {
+		fmt.Fprintln(f.IO.Err)
+		f.printStep(step)
+		st, err := session.NewClient(folder).Status(ctx, f.ask())
+		if err == nil && (len(st.Rejected) > 0 || st.Refused != nil) && step.State == "open" {
+			f.say(f.IO.Err, f.T("start.trouble", nil))
+		}
+	})
 }
 
 // resume brings back what is down in a run whose session lives.
@@ -81,7 +88,7 @@ func (f *Factory) resume(ctx context.Context, folder session.Folder) error {
 	if err := session.NewClient(folder).Resume(ctx); err != nil {
 		return err
 	}
-	fmt.Fprintln(f.IO.Err, f.T("start.resumed", map[string]any{"Dir": folder.Dir}))
+	f.say(f.IO.Err, f.T("start.resumed", map[string]any{"Dir": folder.Dir}))
 	return session.SetCurrent(folder)
 }
 

@@ -47,6 +47,6 @@ func (f *Factory) setFault(cmd *cobra.Command, name, fault string) error {
 		return err
 	}
 	return f.Result(map[string]any{"version": 1, "upstream": name, "fault": fault}, func() {
-		fmt.Fprintln(f.IO.Out, f.T("upstream.set", map[string]any{"Name": name, "Fault": fault}))
+		f.say(f.IO.Out, f.T("upstream.set", map[string]any{"Name": name, "Fault": fault}))
 	})
 }

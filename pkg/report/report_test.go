@@ -102,7 +102,7 @@ func TestNothingHostileIsPrinted(t *testing.T) {
 // everything that came in is in some line.
 func TestTellerSumsUpProbes(t *testing.T) {
 	var out bytes.Buffer
-	teller := NewTeller(&out, Filter{}, false, plain("en"))
+	teller := NewTeller(&out, Filter{All: true}, false, plain("en"))
 	tell := func(sent, failed int) {
 		t.Helper()
 		p := &journal.Probe{Name: "steady", From: noon, To: noon.Add(time.Second), Sent: sent, Failed: failed}

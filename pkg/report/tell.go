@@ -13,7 +13,7 @@ import (
 type Filter struct {
 	Type string // "CDS": only what was said about this type
 	Raw  bool   // events as JSON lines, as they are stored
-	All  bool   // also stats, requests at the upstreams and checks
+	All  bool   // also requests, every stat and checks
 }
 
 // Teller tells a journal line by line, as events come in. Requests that went
@@ -103,7 +103,7 @@ func (t *Teller) wanted(e journal.Event) bool {
 		return t.ofType(e) || e.Kind == journal.KindStreamOpen
 	}
 	switch e.Kind {
-	case journal.KindHit, journal.KindCheck:
+	case journal.KindHit, journal.KindCheck, journal.KindProbe:
 		return t.f.All
 	case journal.KindStats:
 		return t.f.All || notable(e.Stats)
