@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"lab/pkg/journal"
 	"lab/pkg/labtest"
 )
 
@@ -30,6 +31,13 @@ func BenchmarkCheck(b *testing.B) {
 	} {
 		r.write(b, l, size.before, size.within)
 		started := timed(b, l, 0, "start")
+		f, probes := follow(b, l), 0
+		f.until("requests through Envoy: without any a check cannot tell", func(e journal.Event) bool {
+			if e.Probe != nil {
+				probes++
+			}
+			return probes == 2
+		})
 		var check, version sample
 		for range gradings {
 			check = append(check, timed(b, l, 1, "check", "--wait", "1ms"))

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -14,8 +15,8 @@ import (
 	"lab/pkg/labtest"
 )
 
-// follower reads a journal as it grows, each event once. It asks every few
-// milliseconds; what it measures are the times in the events.
+// follower reads a journal as it grows, from where it ends now, each event once.
+// It asks every few milliseconds; what it measures are the times in the events.
 type follower struct {
 	b    *testing.B
 	l    *labtest.Lab
@@ -30,6 +31,9 @@ func follow(b *testing.B, l *labtest.Lab) *follower {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = f.Close() })
+	if _, err := f.Seek(0, io.SeekEnd); err != nil {
+		b.Fatal(err)
+	}
 	return &follower{b: b, l: l, in: bufio.NewReader(f)}
 }
 

@@ -58,7 +58,7 @@ func socketInode(local string) (inode string, known bool) {
 		raw, err := os.ReadFile("/proc/net/" + table)
 		known = known || err == nil
 		for line := range strings.Lines(string(raw)) {
-			if f := strings.Fields(line); len(f) > 9 && f[1] == want {
+			if f := strings.Fields(line); len(f) > 9 && f[1] == want && f[9] != "0" { // 0: an older connection, in TIME_WAIT
 				return f[9], true
 			}
 		}
