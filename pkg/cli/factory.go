@@ -24,6 +24,8 @@ type Factory struct {
 	lang    string
 	color   string
 	noInput bool
+
+	langOf map[string]string // --dir -> language of its run
 }
 
 // Lang is the language to speak: the flag, LAB_LANG, that of the run, the
@@ -40,15 +42,20 @@ func (f *Factory) Lang() string {
 }
 
 func (f *Factory) runLang() string {
-	folder, err := f.Folder()
-	if err != nil {
-		return ""
+	if lang, known := f.langOf[f.dir]; known { // every message asks
+		return lang
 	}
-	run, err := folder.Load()
-	if err != nil {
-		return ""
+	lang := ""
+	if folder, err := f.Folder(); err == nil {
+		if run, err := folder.Load(); err == nil {
+			lang = run.Lang
+		}
 	}
-	return run.Lang
+	if f.langOf == nil {
+		f.langOf = map[string]string{}
+	}
+	f.langOf[f.dir] = lang
+	return lang
 }
 
 // Words says things in Lang.

@@ -152,6 +152,9 @@ func (s *Step) definition() checks.Definition {
 	return def
 }
 
+// Prepare compiles the step, so that its first use does not wait for it.
+func (s *Step) Prepare() { s.compiled() }
+
 // Moment is when and of what run a step is asked.
 type Moment struct {
 	Evidence *checks.Evidence

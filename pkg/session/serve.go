@@ -18,6 +18,7 @@ import (
 	"lab/pkg/journal"
 	"lab/pkg/problem"
 	"lab/pkg/traffic"
+	"lab/pkg/watch"
 	"lab/upstreams"
 )
 
@@ -214,6 +215,7 @@ func (s *Session) startParts(ctx context.Context, stage func(Stage)) error {
 	if err := s.openJournal(); err != nil {
 		return err
 	}
+	s.background.Go(s.step().Prepare) // while the parts start
 	if err := s.startControlPlane(ctx); err != nil {
 		return err
 	}
@@ -222,6 +224,7 @@ func (s *Session) startParts(ctx context.Context, stage func(Stage)) error {
 	if err := s.coldStart(ctx); err != nil {
 		return err
 	}
+	s.awaitConversation(ctx)
 	stage(Stage{Part: "envoy", Args: map[string]any{"Port": s.run.Ports["http"]}})
 	s.startTraffic(ctx)
 	if err := s.save(); err != nil {
@@ -246,6 +249,33 @@ func (s *Session) openJournal() error {
 		return s.openStep(s.lab.Steps[0].ID, "start")
 	}
 	return nil
+}
+
+// conversationWithin bounds the wait for Envoy's answers to the file that is
+// there. A file that Envoy rejects or that cannot be sent is no reason to wait:
+// status tells.
+const conversationWithin = 2 * time.Second
+
+// awaitConversation returns when the journal has Envoy's answer for each type
+// of the file.
+func (s *Session) awaitConversation(ctx context.Context) {
+	_, sum, err := watch.Read(s.folder.Snapshot())
+	if err != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, conversationWithin)
+	defer cancel()
+	s.mu.Lock()
+	s.wantFile = sum
+	s.mu.Unlock()
+	s.await(ctx, nil, func() bool {
+		for _, tv := range s.view.types {
+			if tv.reject != nil {
+				return true
+			}
+		}
+		return s.view.refused != nil || s.inSync()
+	})
 }
 
 // coldStart starts epoch 0 and, where the file is good, waits until Envoy has

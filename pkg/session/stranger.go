@@ -54,8 +54,12 @@ func socketInode(local string) (inode string, known bool) {
 	b := addr.Addr().Unmap().As4()
 	slices.Reverse(b[:]) // the tables have the bytes of little-endian words
 	v4 := fmt.Sprintf("%s:%04X", strings.ToUpper(hex.EncodeToString(b[:])), addr.Port())
-	for table, want := range map[string]string{"tcp": v4, "tcp6": "0000000000000000FFFF0000" + v4} {
-		raw, err := os.ReadFile("/proc/net/" + table)
+	for _, want := range []string{"0000000000000000FFFF0000" + v4, v4} {
+		table := "/proc/net/tcp"
+		if len(want) > len(v4) {
+			table += "6"
+		}
+		raw, err := os.ReadFile(table)
 		known = known || err == nil
 		for line := range strings.Lines(string(raw)) {
 			if f := strings.Fields(line); len(f) > 9 && f[1] == want && f[9] != "0" { // 0: an older connection, in TIME_WAIT

@@ -97,7 +97,7 @@ func Read(path string) (text []byte, sha256 string, err error) {
 	case TooLarge:
 		return nil, "", fmt.Errorf("%s has more than %d MB", path, MaxSize>>20)
 	case Gone:
-		return nil, "", fmt.Errorf("%s: %w", path, fs.ErrNotExist)
+		return nil, "", &fs.PathError{Op: "open", Path: path, Err: syscall.ENOENT}
 	default:
 		return nil, "", l.err
 	}
