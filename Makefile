@@ -30,6 +30,8 @@ fmt: ## format
 
 generate: ## generated files
 	$(GO) generate ./...
+	$(GO) test ./pkg/cli -run TestGeneratedPages -update
+	LAB_UPDATE=1 $(GO) test ./checks -run TestReference
 
 vuln: ## known vulnerabilities in what is linked
 	$(GO) run golang.org/x/vuln/cmd/govulncheck@v1.1.4 ./...

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"maps"
+	"net"
 	"os"
 	"slices"
 	"strconv"
@@ -21,6 +22,11 @@ func (s *Session) controlPlane() *controlPlane {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.cp
+}
+
+// adsAddress is where the control plane listens; it is the same for the whole run.
+func (s *Session) adsAddress() string {
+	return net.JoinHostPort("127.0.0.1", itoa(s.run.Ports[roleControlPlane]))
 }
 
 // opened is the event that opened the journal, nil where it has none.

@@ -102,7 +102,7 @@ func (s *Session) controlPlaneProblem() error {
 		return writeProblem(s.folder.Journal(), err)
 	}
 	return problem.New("session.control-plane", problem.Args{
-		"Address": net.JoinHostPort("127.0.0.1", itoa(s.run.Ports[roleControlPlane])),
+		"Address": s.adsAddress(),
 		"Log":     s.folder.Log(roleControlPlane), "Tail": tail(s.folder.Log(roleControlPlane), 8)})
 }
 

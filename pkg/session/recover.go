@@ -182,13 +182,24 @@ func (f Folder) socketComes(ctx context.Context, run *Run) bool {
 	return there()
 }
 
+// dies waits for the end of a session that does not answer any more: one that
+// was killed holds its folder for a moment longer than its socket.
+func (f Folder) dies() bool {
+	ctx, cancel := context.WithTimeout(context.Background(), holdWithin)
+	defer cancel()
+	return poll(ctx, func() bool { return !f.Alive() }, context.DeadlineExceeded) == nil
+}
+
 // explain turns "nobody answers" into what died and how to go on.
 func (c *Client) explain(run *Run, err error) error {
 	if !errors.Is(err, control.ErrNoSession) {
 		return err
 	}
-	if c.folder.Alive() {
+	if !c.folder.dies() {
 		return problem.New("session.silent", problem.Args{"Dir": c.folder.Dir, "Log": c.folder.Log("session")}).Wrap(err)
+	}
+	if now, err := c.folder.Load(); err == nil {
+		run = now // it has forgotten its pids where it was stopped, and not killed
 	}
 	if len(run.Pids) == 0 {
 		return problem.New("session.stopped", problem.Args{"Dir": c.folder.Dir, "LabID": run.Lab}).Wrap(err)

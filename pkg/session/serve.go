@@ -283,7 +283,7 @@ func (s *Session) awaitConversation(ctx context.Context) {
 func (s *Session) coldStart(ctx context.Context) error {
 	boot, err := envoy.Bootstrap(envoy.BootstrapConfig{
 		NodeID: "lab-" + s.run.ID, NodeCluster: "lab", ADS: s.run.ADS,
-		ControlPlane: net.JoinHostPort("127.0.0.1", itoa(s.run.Ports[roleControlPlane])),
+		ControlPlane: s.adsAddress(),
 	})
 	if err != nil {
 		return err

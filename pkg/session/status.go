@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"net"
 	"path/filepath"
 	"slices"
 	"time"
@@ -25,7 +24,7 @@ func (s *Session) status(ctx context.Context) (report.Status, error) {
 		Version: 1, Lab: s.lab.ID, Dir: s.folder.Dir, Step: s.steps.current,
 		Envoy: report.EnvoyStatus{Version: s.run.Envoy.Version, Runtime: s.run.Runtime, Listeners: listeners},
 		ControlPlane: report.ControlPlaneStatus{
-			Address: net.JoinHostPort("127.0.0.1", itoa(s.run.Ports[roleControlPlane]))},
+			Address: s.adsAddress()},
 		Types: map[string]report.TypeState{}, Upstreams: []report.UpstreamStatus{},
 		Params:        s.stepParams(),
 		UptimeSeconds: time.Since(s.started).Seconds(),

@@ -25,9 +25,9 @@ func (i identified) Emit(e journal.Event) {
 
 // client is the Envoy that holds the other end of a connection.
 func (i identified) client(peer string) int {
-	ev := i.s.envoy()
+	ev, ads := i.s.envoy(), i.s.adsAddress()
 	for range tries {
-		inode, known := socketInode(peer)
+		inode, known := socketInode(peer, ads)
 		if !known {
 			return 0
 		}
@@ -42,32 +42,38 @@ func (i identified) client(peer string) int {
 // stranger's: a table that changes while it is read can miss a line.
 const tries = 10
 
-// socketInode finds the socket with a local IPv4 address in the tables of
-// proc(5), /proc/net/tcp and tcp6: gRPC's C library opens IPv6 sockets for IPv4
-// addresses. It is not known where there are no such tables; a connection that
+// socketInode finds the socket that connects two IPv4 addresses, from the end
+// of local, in the tables of proc(5), /proc/net/tcp and tcp6: gRPC's C library
+// opens IPv6 sockets for IPv4 addresses. Both ends count, since connections to
+// other addresses may have the same local port. It is not known where there are no such tables; a connection that
 // is gone already has no inode.
-func socketInode(local string) (inode string, known bool) {
-	addr, err := netip.ParseAddrPort(local)
-	if err != nil || !addr.Addr().Unmap().Is4() {
+func socketInode(local, remote string) (inode string, known bool) {
+	from, ok1 := inTable(local)
+	to, ok2 := inTable(remote)
+	if !ok1 || !ok2 {
 		return "", false
 	}
-	b := addr.Addr().Unmap().As4()
-	slices.Reverse(b[:]) // the tables have the bytes of little-endian words
-	v4 := fmt.Sprintf("%s:%04X", strings.ToUpper(hex.EncodeToString(b[:])), addr.Port())
-	for _, want := range []string{"0000000000000000FFFF0000" + v4, v4} {
-		table := "/proc/net/tcp"
-		if len(want) > len(v4) {
-			table += "6"
-		}
+	for table, mapped := range map[string]string{"/proc/net/tcp": "", "/proc/net/tcp6": "0000000000000000FFFF0000"} {
 		raw, err := os.ReadFile(table)
 		known = known || err == nil
 		for line := range strings.Lines(string(raw)) {
-			if f := strings.Fields(line); len(f) > 9 && f[1] == want && f[9] != "0" { // 0: an older connection, in TIME_WAIT
+			if f := strings.Fields(line); len(f) > 9 && f[1] == mapped+from && f[2] == mapped+to && f[9] != "0" { // 0: an older connection, in TIME_WAIT
 				return f[9], true
 			}
 		}
 	}
 	return "", known
+}
+
+// inTable is an IPv4 address as /proc/net/tcp writes it.
+func inTable(addr string) (string, bool) {
+	ap, err := netip.ParseAddrPort(addr)
+	if err != nil || !ap.Addr().Unmap().Is4() {
+		return "", false
+	}
+	b := ap.Addr().Unmap().As4()
+	slices.Reverse(b[:]) // the tables have the bytes of little-endian words
+	return fmt.Sprintf("%s:%04X", strings.ToUpper(hex.EncodeToString(b[:])), ap.Port()), true
 }
 
 // holds tells whether a process has the socket open.
