@@ -96,13 +96,6 @@ func newRoot(f *Factory) *cobra.Command {
 		PersistentPreRunE: func(*cobra.Command, []string) error { return f.prepare() },
 		RunE:              func(cmd *cobra.Command, _ []string) error { return runWhere(cmd.Context(), f) },
 	}
-	p := root.PersistentFlags()
-	p.StringVar(&f.dir, "dir", "", f.T("flag.dir", nil))
-	p.StringVarP(&f.output, "output", "o", "text", f.T("flag.output", nil))
-	p.StringVar(&f.lang, "lang", "", f.T("flag.lang", nil))
-	p.StringVar(&f.color, "color", "auto", f.T("flag.color", nil))
-	p.BoolVar(&f.noInput, "no-input", false, f.T("flag.no-input", nil))
-	f.output, f.lang = output, lang
 	root.SetFlagErrorFunc(flagProblem)
 	root.AddCommand(
 		newStart(f), newCheck(f), newStatus(f), newHint(f), newWhy(f), newAnswer(f), newJournal(f), newList(f),
@@ -110,6 +103,19 @@ func newRoot(f *Factory) *cobra.Command {
 		newSend(f), newExport(f), newRegrade(f), newControlPlane(f), newEnvoy(f), newUpstream(f), newSnapshot(f),
 		newStop(f), newDoctor(f), newVersion(f), newDev(f), newSession(f),
 	)
+	// Last, and with their texts at hand: to declare --lang sets it, and the
+	// texts before it would be in one language and those behind it in another.
+	texts := map[string]string{}
+	for _, name := range []string{"dir", "output", "lang", "color", "no-input"} {
+		texts[name] = f.T("flag."+name, nil)
+	}
+	p := root.PersistentFlags()
+	p.StringVar(&f.dir, "dir", "", texts["dir"])
+	p.StringVarP(&f.output, "output", "o", "text", texts["output"])
+	p.StringVar(&f.lang, "lang", "", texts["lang"])
+	p.StringVar(&f.color, "color", "auto", texts["color"])
+	p.BoolVar(&f.noInput, "no-input", false, texts["no-input"])
+	f.output, f.lang = output, lang
 	return root
 }
 
