@@ -3,9 +3,12 @@ package session
 import (
 	"context"
 	"fmt"
+	"maps"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -147,14 +150,17 @@ func (e *envoyPart) alive() bool {
 // startEnvoy starts epoch 0 and waits until it is LIVE.
 func (s *Session) startEnvoy(ctx context.Context) error {
 	runner := s.runner()
+	s.starting.Lock() // no stream is told apart before it is known whose it may be
 	p, err := runner.Start(0)
 	if err != nil {
+		s.starting.Unlock()
 		return err
 	}
 	s.emit(journal.Event{Source: journal.Session, Kind: journal.KindProcess,
 		Process: &journal.Process{Role: roleEnvoy, State: "started", Pid: p.Pid(), Epoch: p.Epoch()}})
 	part := &envoyPart{proc: p}
 	s.setEnvoy(part)
+	s.starting.Unlock()
 	s.background.Go(func() {
 		<-p.Done()
 		text := ""
@@ -222,8 +228,22 @@ func exitOf(st *os.ProcessState) envoy.Exit {
 	return e
 }
 
-// freePort gives a loopback port that is free now.
-func freePort() (int, error) {
+// The ports of a run are below those that systems give to whoever asks for any
+// (Linux, ip(7), ip_local_port_range: from 32768): a stopped run finds its ports
+// free again.
+const (
+	firstPort = 20000
+	lastPort  = 32767
+)
+
+// freePort gives a loopback port that is free now and that the run does not use.
+func (s *Session) freePort() (int, error) {
+	for range 100 {
+		p := firstPort + rand.IntN(lastPort-firstPort+1) //nolint:gosec // no secret
+		if !slices.Contains(slices.Collect(maps.Values(s.run.Ports)), p) && portFree("", p) == nil {
+			return p, nil
+		}
+	}
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		return 0, err

@@ -35,6 +35,7 @@ type Session struct {
 	home    os.FileInfo   // .lab as it was when the session started
 	up      chan struct{} // closed when the parts are up: calls wait for it
 
+	starting   sync.Mutex     // held while an Envoy starts, until it is journaled and known
 	moving     sync.Mutex     // one check or move at a time
 	background sync.WaitGroup // goroutines that wait for children
 
@@ -319,7 +320,11 @@ func (s *Session) startUpstreams() error {
 	for _, u := range s.lab.Upstreams {
 		addr := s.run.Upstreams[u.Name]
 		if addr == "" {
-			addr = "127.0.0.1:0"
+			p, err := s.freePort()
+			if err != nil {
+				return err
+			}
+			addr = net.JoinHostPort("127.0.0.1", itoa(p))
 		}
 		up, err := upstreams.Start(upstreams.Config{Name: u.Name, Addr: addr, Sink: s.journal, Now: s.now})
 		if err != nil {
@@ -346,7 +351,7 @@ func (s *Session) choosePorts() error {
 			}
 			continue
 		}
-		p, err := freePort()
+		p, err := s.freePort()
 		if err != nil {
 			return err
 		}

@@ -25,7 +25,9 @@ func (i identified) Emit(e journal.Event) {
 
 // client is the Envoy that holds the other end of a connection.
 func (i identified) client(peer string) int {
+	i.s.starting.Lock()
 	ev, ads := i.s.envoy(), i.s.adsAddress()
+	i.s.starting.Unlock()
 	for range tries {
 		inode, known := socketInode(peer, ads)
 		if !known {
