@@ -46,6 +46,7 @@ const (
 	KindHosts           Kind = "host"             // Hosts
 	KindProbe           Kind = "probe"            // Probe
 	KindHit             Kind = "hit"              // Hit
+	KindAccess          Kind = "access"           // Access
 	KindProcess         Kind = "process"          // Process
 	KindCommand         Kind = "command"          // Command
 	KindStep            Kind = "step"             // Step
@@ -75,6 +76,7 @@ type Event struct {
 	Hosts    *Hosts    `json:"hosts,omitempty"`
 	Probe    *Probe    `json:"probe,omitempty"`
 	Hit      *Hit      `json:"hit,omitempty"`
+	Access   *Access   `json:"access,omitempty"`
 	Process  *Process  `json:"process,omitempty"`
 	Command  *Command  `json:"command,omitempty"`
 	Step     *Step     `json:"step,omitempty"`
@@ -107,6 +109,8 @@ func (e Event) whole() bool {
 		return e.Probe != nil
 	case KindHit:
 		return e.Hit != nil
+	case KindAccess:
+		return e.Access != nil
 	case KindProcess:
 		return e.Process != nil
 	case KindCommand:
@@ -310,6 +314,30 @@ type Hit struct {
 	Fault    string    `json:"fault,omitempty"`
 	Count    int       `json:"count"`
 	Last     time.Time `json:"last"`
+}
+
+// Access sums up requests that Envoy finished in a short window, as its access
+// log tells them (Envoy docs, api-v3/data/accesslog/v3/accesslog.proto).
+type Access struct {
+	From   time.Time     `json:"from"`
+	To     time.Time     `json:"to"`
+	Groups []AccessGroup `json:"groups"`
+}
+
+// AccessGroup is the requests of a window that ended alike.
+type AccessGroup struct {
+	Probe    string    `json:"probe,omitempty"` // "steady", "send", "slow"; "" for requests that lab did not send
+	Path     string    `json:"path"`            // without the query
+	Status   int       `json:"status"`          // 0: the client got no response
+	Flags    string    `json:"flags,omitempty"` // "UF", "URX,UF": short names, with commas
+	Details  string    `json:"details"`         // response_code_details: "via_upstream"
+	Cluster  string    `json:"cluster,omitempty"`
+	Upstream string    `json:"upstream,omitempty"` // address of the host that was chosen last
+	Attempts int       `json:"attempts"`           // requests to upstreams, retries included
+	Count    int       `json:"count"`
+	Last     time.Time `json:"last"`   // when the latest of them began
+	MinMS    float64   `json:"min_ms"` // from the first byte of the request to the last of the response
+	MaxMS    float64   `json:"max_ms"`
 }
 
 // Process is the start or the end of a part of the run.
