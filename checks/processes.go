@@ -1,6 +1,10 @@
 package checks
 
-import "lab/pkg/journal"
+import (
+	"time"
+
+	"lab/pkg/journal"
+)
 
 // The roles of processes, and the notes of the sampler (pkg/journal).
 const (
@@ -45,7 +49,8 @@ func (ev *Evidence) foldProcess(e journal.Event) {
 			ev.endAll(e) // the parts of a session die with it, and nobody is left to say so
 		}
 		ev.processes = append(ev.processes, &Process{
-			Event: e.Seq, Time: e.Time, Role: p.Role, Pid: p.Pid, Epoch: p.Epoch, Alive: true})
+			Event: e.Seq, Time: e.Time, Role: p.Role, Pid: p.Pid, Epoch: p.Epoch, Alive: true,
+			ParentShutdown: time.Duration(p.ParentShutdownMS) * time.Millisecond})
 		if p.Role != roleSession {
 			ev.act(e)
 		}
@@ -53,7 +58,7 @@ func (ev *Evidence) foldProcess(e journal.Event) {
 		for _, known := range ev.processes {
 			if known.Alive && known.Role == p.Role && known.Pid == p.Pid {
 				ev.end(known, e)
-				known.Signal, known.By = p.Signal, p.By
+				known.Signal, known.By, known.Exit = p.Signal, p.By, p.Exit
 			}
 		}
 		ev.act(e)
@@ -71,7 +76,7 @@ func (ev *Evidence) endAll(e journal.Event) {
 // end closes the streams of a control plane that is gone: killed, it could not
 // say so. Those of an Envoy are closed by the control plane's own event.
 func (ev *Evidence) end(p *Process, e journal.Event) {
-	p.Alive, p.Ended = false, e.Seq
+	p.Alive, p.Ended, p.EndTime = false, e.Seq, e.Time
 	if p.Role != roleControlPlane {
 		return
 	}
@@ -84,6 +89,16 @@ func (ev *Evidence) end(p *Process, e journal.Event) {
 
 // envoy is the Envoy that started last and is alive, nil without one.
 func (ev *Evidence) envoy() *Process { return ev.alive(roleEnvoy) }
+
+// envoyOf is the Envoy with this pid: during a hot restart two are alive.
+func (ev *Evidence) envoyOf(pid int) *Process {
+	for i := len(ev.processes) - 1; pid != 0 && i >= 0; i-- {
+		if p := ev.processes[i]; p.Role == roleEnvoy && p.Alive && p.Pid == pid {
+			return p
+		}
+	}
+	return ev.envoy()
+}
 
 func (ev *Evidence) alive(role string) *Process {
 	for i := len(ev.processes) - 1; i >= 0; i-- {

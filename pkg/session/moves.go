@@ -166,7 +166,7 @@ func (s *Session) inSync() bool {
 		return false
 	}
 	for _, r := range l.Resources {
-		tv := s.view.types[r.Type]
+		tv := s.view.now().types[r.Type]
 		if tv == nil || tv.accept[r.Name] != r.Hash {
 			return false
 		}

@@ -49,7 +49,8 @@ type Session struct {
 	readyPids map[int]bool
 	expected  map[int]bool // pids that lab is ending on purpose
 	cp        *controlPlane
-	ev        *envoyPart
+	ev        *envoyPart   // the epoch that serves, or served last
+	epochs    []*envoyPart // every epoch since the last cold start
 	upstreams map[string]*upstreams.Upstream
 	steady    *traffic.Generator
 	lastCheck *checks.Report
@@ -270,7 +271,7 @@ func (s *Session) awaitConversation(ctx context.Context) {
 	s.wantFile = sum
 	s.mu.Unlock()
 	s.await(ctx, nil, func() bool {
-		for _, tv := range s.view.types {
+		for _, tv := range s.view.now().types {
 			if tv.reject != nil {
 				return true
 			}
@@ -289,7 +290,7 @@ func (s *Session) coldStart(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := writeFile(s.folder.path("bootstrap.json"), boot); err != nil {
+	if err := writeFile(s.bootstrap(), boot); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)

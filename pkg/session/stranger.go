@@ -26,15 +26,17 @@ func (i identified) Emit(e journal.Event) {
 // client is the Envoy that holds the other end of a connection.
 func (i identified) client(peer string) int {
 	i.s.starting.Lock()
-	ev, ads := i.s.envoy(), i.s.adsAddress()
+	epochs, ads := i.s.running(), i.s.adsAddress()
 	i.s.starting.Unlock()
 	for range tries {
 		inode, known := socketInode(peer, ads)
 		if !known {
 			return 0
 		}
-		if ev != nil && holds(ev.proc.Pid(), inode) {
-			return ev.proc.Pid()
+		for _, e := range epochs {
+			if holds(e.proc.Pid(), inode) {
+				return e.proc.Pid()
+			}
 		}
 	}
 	return journal.Stranger
