@@ -14,6 +14,7 @@ const (
 	noteSilent       = "admin-silent"
 	noteLost         = "lost"
 	noteBack         = "admin-back"
+	noteUnread       = "file-unread"
 )
 
 // envoyState is what is known of one Envoy process.
@@ -55,6 +56,9 @@ func (ev *Evidence) foldProcess(e journal.Event) {
 			ev.act(e)
 		}
 	case "exited", "lost":
+		if p.Role == roleControlPlane { // the next one reads the file as it starts
+			ev.unread = false
+		}
 		for _, known := range ev.processes {
 			if known.Alive && known.Role == p.Role && known.Pid == p.Pid {
 				ev.end(known, e)
@@ -124,6 +128,9 @@ func (ev *Evidence) find(pid, epoch int) *Process {
 func (ev *Evidence) foldNote(e journal.Event) {
 	if e.Note.Code == noteLost {
 		ev.step.lost = true
+	}
+	if e.Note.Code == noteUnread {
+		ev.unread = true
 	}
 	if e.Note.Code != noteSilent && e.Note.Code != noteBack {
 		return
