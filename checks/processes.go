@@ -43,6 +43,7 @@ func (ev *Evidence) foldProcess(e journal.Event) {
 	case "started":
 		if p.Role == roleSession {
 			ev.endAll(e) // the parts of a session die with it, and nobody is left to say so
+			ev.giveUp(e)
 		}
 		ev.processes = append(ev.processes, &Process{
 			Event: e.Seq, Time: e.Time, Role: p.Role, Pid: p.Pid, Epoch: p.Epoch, Alive: true})
@@ -109,6 +110,9 @@ func (ev *Evidence) find(pid, epoch int) *Process {
 func (ev *Evidence) foldNote(e journal.Event) {
 	if e.Note.Code == noteLost {
 		ev.step.lost = true
+	}
+	if e.Note.Code == noteNotCounted {
+		ev.step.access.lost = true
 	}
 	if e.Note.Code != noteSilent && e.Note.Code != noteBack {
 		return
