@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"net"
 	"strconv"
 	"strings"
 	"text/template"
@@ -35,7 +34,7 @@ func (v Values) Port(name string) (int, error) {
 // Address is where Envoy reaches what lab serves to it: "127.0.0.1:41005".
 func (v Values) Address(name string) (string, error) {
 	p, err := v.Port(name)
-	return net.JoinHostPort("127.0.0.1", strconv.Itoa(p)), err
+	return "127.0.0.1:" + strconv.Itoa(p), err
 }
 
 // Param is a value that the seed chose.

@@ -135,7 +135,7 @@ func (s *Session) slow(w http.ResponseWriter, r *http.Request) {
 	}
 	b := s.access.Batch(traffic.SlowName)
 	p, err := traffic.Slow(r.Context(), traffic.SlowConfig{
-		URL: s.listener(), Path: in.Path, Mark: b.Mark(), Header: http.Header{upstreams.DelayHeader: {in.Delay.String()}},
+		URL: s.listener(), Path: in.Path, Mark: b.Mark(), Header: upstreams.DelayHeader, Value: in.Delay.String(),
 		Timeout: in.Delay + in.Timeout, Sink: s.journal, Now: s.now,
 		Begun: func(at time.Time) { say(SlowLine{Begun: &at}) },
 	})

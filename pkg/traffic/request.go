@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"net"
 	"net/http"
@@ -67,11 +68,10 @@ type sender struct {
 
 // marked are the headers of requests with a mark, none for "".
 func marked(mark string) http.Header {
-	h := http.Header{}
-	if mark != "" {
-		h.Set(ProbeHeader, mark)
+	if mark == "" {
+		return nil
 	}
-	return h
+	return http.Header{http.CanonicalHeaderKey(ProbeHeader): {mark}}
 }
 
 // target joins a Listener's address and a path; path "" is the path that base
@@ -123,8 +123,8 @@ func (s *sender) exchange(ctx context.Context, to *url.URL, r *result) error {
 	// Reads and writes end when ctx does.
 	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
 
-	headers := s.headers.Clone()
-	headers.Set("User-Agent", s.agent)
+	headers := http.Header{"User-Agent": {s.agent}}
+	maps.Copy(headers, s.headers)
 	req := &http.Request{Method: http.MethodGet, URL: to, Host: to.Host, Close: true, Header: headers}
 	if err := req.Write(conn); err != nil {
 		return err

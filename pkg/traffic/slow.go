@@ -2,7 +2,6 @@ package traffic
 
 import (
 	"context"
-	"net/http"
 	"time"
 
 	"lab/pkg/journal"
@@ -16,10 +15,11 @@ const Stopped = "stopped"
 
 // SlowConfig is one request that takes its time. Sink and Now must be set.
 type SlowConfig struct {
-	URL     string      // of the Listener: "http://127.0.0.1:41000"
-	Path    string      // starts with "/" and may have a query
-	Mark    string      // value of ProbeHeader
-	Header  http.Header // what makes it slow
+	URL     string // of the Listener: "http://127.0.0.1:41000"
+	Path    string // starts with "/" and may have a query
+	Mark    string // value of ProbeHeader
+	Header  string // the header that makes it slow, and its value
+	Value   string
 	Timeout time.Duration
 	Begun   func(time.Time) // called when the journal has heard of the begin
 	Sink    journal.Sink
@@ -34,8 +34,8 @@ func Slow(ctx context.Context, c SlowConfig) (journal.Probe, error) {
 	if err != nil {
 		return journal.Probe{}, err
 	}
-	headers := c.Header.Clone()
-	headers.Set(ProbeHeader, c.Mark)
+	headers := marked(c.Mark)
+	headers.Set(c.Header, c.Value)
 	s := sender{agent: "lab/" + SlowName, headers: headers, timeout: c.Timeout, now: c.Now}
 	p := journal.Probe{Name: SlowName, From: c.Now(), Groups: []journal.ProbeGroup{}}
 	p.To = p.From
