@@ -48,6 +48,7 @@ func (ev *Evidence) foldProcess(e journal.Event) {
 	case "started":
 		if p.Role == roleSession {
 			ev.endAll(e) // the parts of a session die with it, and nobody is left to say so
+			ev.giveUp(e)
 		}
 		ev.processes = append(ev.processes, &Process{
 			Event: e.Seq, Time: e.Time, Role: p.Role, Pid: p.Pid, Epoch: p.Epoch, Alive: true,
@@ -131,6 +132,9 @@ func (ev *Evidence) foldNote(e journal.Event) {
 	}
 	if e.Note.Code == noteUnread {
 		ev.unread = true
+	}
+	if e.Note.Code == noteNotCounted {
+		ev.step.access.lost = true
 	}
 	if e.Note.Code != noteSilent && e.Note.Code != noteBack {
 		return

@@ -30,6 +30,7 @@ var allowed = map[string][]string{
 	"lab/envoy/admin":      {"lab/pkg/journal"},
 	"lab/labs":             {},
 	"lab/upstreams":        {"lab/pkg/journal"},
+	"lab/pkg/accesslog":    {"lab/pkg/journal"},
 	"lab/pkg/bundle":       {"lab/pkg/journal"},
 	"lab/pkg/child":        {},
 	"lab/pkg/control":      {},

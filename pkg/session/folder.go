@@ -49,7 +49,7 @@ type Run struct {
 	Envoy         EnvoyBinary       `json:"envoy"`
 	Socket        string            `json:"socket"`
 	BaseID        uint32            `json:"base_id"`
-	Ports         map[string]int    `json:"ports"`     // listeners and the control plane, by name
+	Ports         map[string]int    `json:"ports"`     // listeners, the control plane and the access log, by name
 	Upstreams     map[string]string `json:"upstreams"` // name -> address
 	Pids          map[string]Pid    `json:"pids"`      // of the last session's processes, by role
 	LabVersion    string            `json:"lab_version"`

@@ -43,7 +43,7 @@ func (s *Session) choosePorts() error {
 	if s.run.Ports == nil {
 		s.run.Ports = map[string]int{}
 	}
-	for _, name := range append([]string{roleControlPlane}, s.lab.Listeners...) {
+	for _, name := range append([]string{roleControlPlane, accessLog}, s.lab.Listeners...) {
 		if p := s.run.Ports[name]; p != 0 {
 			if err := portFree(name, p); err != nil {
 				return err

@@ -11,6 +11,7 @@ import (
 
 	"lab/checks"
 	"lab/envoy"
+	"lab/pkg/accesslog"
 	"lab/pkg/control"
 	"lab/pkg/curriculum"
 	"lab/pkg/journal"
@@ -50,6 +51,7 @@ type Session struct {
 	epochs    []*envoyPart // every epoch since the last cold start
 	upstreams map[string]*upstreams.Upstream
 	steady    *traffic.Generator
+	access    *accesslog.Server
 	lastCheck *checks.Report
 	wantFile  string // SHA-256 of the file that a step's start wrote
 }
@@ -214,6 +216,9 @@ func (s *Session) startParts(ctx context.Context, stage func(Stage)) error {
 	if err := s.openJournal(); err != nil {
 		return err
 	}
+	if err := s.startAccessLog(); err != nil {
+		return err
+	}
 	s.background.Go(s.step().Prepare) // while the parts start
 	if err := s.startControlPlane(ctx); err != nil {
 		return err
@@ -298,7 +303,7 @@ func (s *Session) writeStart() error {
 
 func (s *Session) startTraffic(ctx context.Context) {
 	s.steady = traffic.Steady(traffic.Config{
-		Name: "steady", Rate: s.lab.Traffic.Rate, Timeout: 2 * time.Second, Sink: s.journal, Now: s.now,
+		Name: "steady", Rate: s.lab.Traffic.Rate, Timeout: 2 * time.Second, Mark: s.access.Mark("steady"), Sink: s.journal, Now: s.now,
 		URL: func() string {
 			return "http://127.0.0.1:" + itoa(s.run.Ports["http"]) + filepath.ToSlash(s.lab.Traffic.Path)
 		},
@@ -315,6 +320,9 @@ func (s *Session) stopParts() {
 		s.steady.Stop()
 	}
 	s.stopEnvoy()
+	if s.access != nil {
+		s.access.Close()
+	}
 	s.stopControlPlane(sigTerm)
 	s.mu.Lock()
 	ups := s.upstreams
