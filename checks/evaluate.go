@@ -65,6 +65,9 @@ func (s *Scope) Missing() (out []Missing, settles bool) {
 		if slices.Contains(s.rules.needs, need) && !s.has(need) {
 			return []Missing{{ID: need}}, need != NeedEnvoy && need != NeedControlPlane
 		}
+		if need == NeedControlPlane && slices.Contains(s.rules.needs, need) && s.ev.unread {
+			return []Missing{{ID: NeedReading}}, true
+		}
 	}
 	return nil, false
 }

@@ -23,6 +23,7 @@ type Evidence struct {
 	loaded string                    // SHA-256 of the file last read
 	broken bool                      // that reading was refused
 	served string                    // version in force at the control plane
+	unread bool                      // the file was saved, and the control plane does not read it
 
 	processes []*Process // alive, or ended in the step
 	streams   map[streamKey]*stream

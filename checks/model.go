@@ -98,6 +98,12 @@ type Process struct {
 	Ended  int64     `cel:"ended"` // event of its end, 0 while alive
 	Signal string    `cel:"signal"`
 	By     string    `cel:"by"` // "lab": ended on purpose by a command
+
+	EndTime time.Time `cel:"end_time"`
+	Exit    int       `cel:"exit"` // status of its end
+	// ParentShutdown is, of epoch 1 and later, after how long Envoy itself ends
+	// the epoch before.
+	ParentShutdown time.Duration `cel:"parent_shutdown"`
 }
 
 // Command is something that the learner asked the session to do.

@@ -1,6 +1,10 @@
 package checks
 
-import "lab/pkg/journal"
+import (
+	"time"
+
+	"lab/pkg/journal"
+)
 
 // The roles of processes, and the notes of the sampler (pkg/journal).
 const (
@@ -10,6 +14,7 @@ const (
 	noteSilent       = "admin-silent"
 	noteLost         = "lost"
 	noteBack         = "admin-back"
+	noteUnread       = "file-unread"
 )
 
 // envoyState is what is known of one Envoy process.
@@ -46,15 +51,19 @@ func (ev *Evidence) foldProcess(e journal.Event) {
 			ev.giveUp(e)
 		}
 		ev.processes = append(ev.processes, &Process{
-			Event: e.Seq, Time: e.Time, Role: p.Role, Pid: p.Pid, Epoch: p.Epoch, Alive: true})
+			Event: e.Seq, Time: e.Time, Role: p.Role, Pid: p.Pid, Epoch: p.Epoch, Alive: true,
+			ParentShutdown: time.Duration(p.ParentShutdownMS) * time.Millisecond})
 		if p.Role != roleSession {
 			ev.act(e)
 		}
 	case "exited", "lost":
+		if p.Role == roleControlPlane { // the next one reads the file as it starts
+			ev.unread = false
+		}
 		for _, known := range ev.processes {
 			if known.Alive && known.Role == p.Role && known.Pid == p.Pid {
 				ev.end(known, e)
-				known.Signal, known.By = p.Signal, p.By
+				known.Signal, known.By, known.Exit = p.Signal, p.By, p.Exit
 			}
 		}
 		ev.act(e)
@@ -72,7 +81,7 @@ func (ev *Evidence) endAll(e journal.Event) {
 // end closes the streams of a control plane that is gone: killed, it could not
 // say so. Those of an Envoy are closed by the control plane's own event.
 func (ev *Evidence) end(p *Process, e journal.Event) {
-	p.Alive, p.Ended = false, e.Seq
+	p.Alive, p.Ended, p.EndTime = false, e.Seq, e.Time
 	if p.Role != roleControlPlane {
 		return
 	}
@@ -85,6 +94,16 @@ func (ev *Evidence) end(p *Process, e journal.Event) {
 
 // envoy is the Envoy that started last and is alive, nil without one.
 func (ev *Evidence) envoy() *Process { return ev.alive(roleEnvoy) }
+
+// envoyOf is the Envoy with this pid: during a hot restart two are alive.
+func (ev *Evidence) envoyOf(pid int) *Process {
+	for i := len(ev.processes) - 1; pid != 0 && i >= 0; i-- {
+		if p := ev.processes[i]; p.Role == roleEnvoy && p.Alive && p.Pid == pid {
+			return p
+		}
+	}
+	return ev.envoy()
+}
 
 func (ev *Evidence) alive(role string) *Process {
 	for i := len(ev.processes) - 1; i >= 0; i-- {
@@ -110,6 +129,9 @@ func (ev *Evidence) find(pid, epoch int) *Process {
 func (ev *Evidence) foldNote(e journal.Event) {
 	if e.Note.Code == noteLost {
 		ev.step.lost = true
+	}
+	if e.Note.Code == noteUnread {
+		ev.unread = true
 	}
 	if e.Note.Code == noteNotCounted {
 		ev.step.access.lost = true

@@ -31,7 +31,7 @@ type exchange struct {
 
 func (ev *Evidence) foldLoaded(e journal.Event) {
 	s := e.Snapshot
-	ev.loaded, ev.broken = s.SHA256, false
+	ev.loaded, ev.broken, ev.unread = s.SHA256, false, false
 	clear(ev.lines)
 	out := &Snapshot{Event: e.Seq, Time: e.Time, Version: s.Version, Explicit: s.Explicit}
 	for _, r := range s.Resources {
@@ -50,7 +50,7 @@ func (ev *Evidence) foldLoaded(e journal.Event) {
 }
 
 func (ev *Evidence) foldRefused(e journal.Event) {
-	ev.loaded, ev.broken = e.Snapshot.SHA256, true
+	ev.loaded, ev.broken, ev.unread = e.Snapshot.SHA256, true, false
 	out := &Refused{Event: e.Seq, Time: e.Time}
 	for _, p := range e.Snapshot.Problems {
 		if !p.Warning {
@@ -74,7 +74,7 @@ func (ev *Evidence) foldStream(e journal.Event) {
 	}
 	if e.Stream.State == "opened" {
 		delete(ev.strangers, key)
-		ev.stream(key, e)
+		ev.stream(key, e, e.Stream.Client)
 		return
 	}
 	if s := ev.streams[key]; s != nil {
@@ -83,12 +83,13 @@ func (ev *Evidence) foldStream(e journal.Event) {
 }
 
 // stream gives a stream that is there, or notes a new one: its opening may be
-// lost with a torn line.
-func (ev *Evidence) stream(key streamKey, e journal.Event) *stream {
+// lost with a torn line. Client is the pid of the Envoy at its other end, 0
+// where that is not known.
+func (ev *Evidence) stream(key streamKey, e journal.Event, client int) *stream {
 	s := ev.streams[key]
 	if s == nil || !s.Open {
 		s = &stream{
-			Stream: &Stream{Event: e.Seq, Time: e.Time, Open: true, Envoy: ev.envoy()},
+			Stream: &Stream{Event: e.Seq, Time: e.Time, Open: true, Envoy: ev.envoyOf(client)},
 			open:   map[string]*Response{},
 		}
 		ev.streams[key] = s
@@ -111,7 +112,7 @@ func (ev *Evidence) foldResponse(e journal.Event) {
 	if ev.strangers[streamKey{r.Pid, r.Stream}] {
 		return
 	}
-	s := ev.stream(streamKey{r.Pid, r.Stream}, e)
+	s := ev.stream(streamKey{r.Pid, r.Stream}, e, 0)
 	out := &Response{
 		Event: e.Seq, Time: e.Time, Type: r.Type, Version: r.Version, Nonce: r.Nonce, Stream: s.Event,
 		Envoy: s.Envoy, Pending: true,
@@ -135,7 +136,7 @@ func (ev *Evidence) foldRequest(e journal.Event) {
 	if ev.strangers[streamKey{r.Pid, r.Stream}] {
 		return
 	}
-	s := ev.stream(streamKey{r.Pid, r.Stream}, e)
+	s := ev.stream(streamKey{r.Pid, r.Stream}, e, 0)
 	ev.step.requests = append(ev.step.requests, &Request{
 		Event: e.Seq, Time: e.Time, Type: r.Type, Version: r.Version, Nonce: r.Nonce, Names: r.Names,
 		Class: r.Class, Stream: s.Event, HasNode: r.HasNode, Error: r.Error != nil,

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -23,7 +24,7 @@ func newControlPlane(f *Factory) *cobra.Command {
 }
 
 func newEnvoy(f *Factory) *cobra.Command {
-	return group(f, "envoy", "envoy", f.partAction("envoy", "restart"), f.partStatus("envoy"),
+	return group(f, "envoy", "envoy", f.partAction("envoy", "hot-restart"), f.partAction("envoy", "restart"), f.partStatus("envoy"),
 		newEnvoyAdmin(f, "stats"), newEnvoyAdmin(f, "config"), newEnvoyLog(f), newEnvoyPath(f))
 }
 
@@ -34,11 +35,16 @@ func (f *Factory) partAction(part, action string) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if err := c.Part(cmd.Context(), session.PartCall{Part: part, Action: action}); err != nil {
+		done, err := c.Part(cmd.Context(), session.PartCall{Part: part, Action: action})
+		if err != nil {
 			return err
 		}
-		return f.Result(map[string]any{"version": 1, "part": part, "action": action, "done": true}, func() {
-			f.say(f.IO.Out, f.T("part.done."+part+"."+action, nil))
+		doc := map[string]any{"version": 1, "part": part, "action": action, "done": true}
+		if done.Pid != 0 {
+			doc["epochs"] = done
+		}
+		return f.Result(doc, func() {
+			f.say(f.IO.Out, f.T("part.done."+part+"."+action, map[string]any{"D": done}))
 		})
 	})
 }
@@ -122,8 +128,10 @@ func newEnvoyAdmin(f *Factory, what string) *cobra.Command {
 	})
 }
 
+// newEnvoyLog shows the log of one epoch; without a number, of the one that
+// started last.
 func newEnvoyLog(f *Factory) *cobra.Command {
-	return leaf(f, "envoy-log", "log", noArgs, func(*cobra.Command, []string) error {
+	return leaf(f, "envoy-log", "log [EPOCH]", between(0, 1), func(_ *cobra.Command, args []string) error {
 		folder, err := f.Folder()
 		if err != nil {
 			return err
@@ -131,12 +139,21 @@ func newEnvoyLog(f *Factory) *cobra.Command {
 		if _, err := folder.Load(); err != nil {
 			return err
 		}
-		raw, err := os.ReadFile(folder.Log("envoy-0"))
+		epoch := folder.LastEpoch()
+		if len(args) == 1 {
+			n, err := strconv.ParseUint(args[0], 10, 16)
+			if err != nil {
+				return problem.New("cli.no-epoch", problem.Args{"Value": args[0]}).WithExit(problem.Usage)
+			}
+			epoch = int(n)
+		}
+		file := folder.Log("envoy-" + strconv.Itoa(epoch))
+		raw, err := os.ReadFile(file)
 		if err != nil {
-			return problem.New("cli.no-log", problem.Args{"File": folder.Log("envoy-0")}).Wrap(err)
+			return problem.New("cli.no-log", problem.Args{"File": file}).Wrap(err)
 		}
 		if f.JSON() {
-			return json.NewEncoder(f.IO.Out).Encode(map[string]any{"version": 1, "log": string(raw)})
+			return json.NewEncoder(f.IO.Out).Encode(map[string]any{"version": 1, "epoch": epoch, "log": string(raw)})
 		}
 		_, err = f.IO.Out.Write(raw)
 		return err

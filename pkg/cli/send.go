@@ -46,7 +46,7 @@ func newSend(f *Factory) *cobra.Command {
 	c.Flags().Float64Var(&in.rate, "rate", 0, f.T("flag.rate", nil))
 	c.Flags().DurationVar(&in.timeout, "timeout", 30*time.Second, f.T("flag.timeout", nil))
 	c.Flags().DurationVar(&in.slow, "slow", 0, f.T("flag.slow", map[string]any{"Max": upstreams.MaxDelay.String()}))
-	c.Flags().Lookup("slow").NoOptDefVal = "3s"
+	c.Flags().Lookup("slow").NoOptDefVal = "5s"
 	return c
 }
 

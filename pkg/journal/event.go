@@ -350,6 +350,9 @@ type Process struct {
 	Signal string `json:"signal,omitempty"` // that ended it
 	By     string `json:"by,omitempty"`     // "lab": the session ended it on purpose
 	Text   string `json:"text,omitempty"`   // last lines it printed
+	// ParentShutdownMS is, at the start of epoch 1 and later, after how long
+	// the epoch before is ended by Envoy itself, in milliseconds from this start.
+	ParentShutdownMS int64 `json:"parent_shutdown_ms,omitempty"`
 }
 
 // Command is something that a learner asked the session to do.

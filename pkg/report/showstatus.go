@@ -67,10 +67,11 @@ func (s Style) statusParts(st Status) string {
 	if down["control-plane"] {
 		control, link = s.Paint.Bad(s.t("report.status.down", nil)), ""
 	}
-	rows := text.Columns([][]string{
-		{s.t("report.part.envoy", nil), envoy, strings.Join(addrs, " ")},
-		{s.t("report.part.control-plane", nil), control, link},
-	}, 2, nil)
+	lines := [][]string{{s.t("report.part.envoy", nil), envoy, strings.Join(addrs, " ")}}
+	for _, o := range e.Others {
+		lines = append(lines, []string{"", s.t("report.status.other-epoch", args{"Epoch": o.Epoch, "Pid": o.Pid}), ""})
+	}
+	rows := text.Columns(append(lines, []string{s.t("report.part.control-plane", nil), control, link}), 2, nil)
 	out := strings.Join(rows, "\n") + "\n"
 	if st.Page != "" {
 		out += s.wrap(s.t("report.status.page", args{"URL": st.Page}), 0)

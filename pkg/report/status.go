@@ -36,6 +36,13 @@ type EnvoyStatus struct {
 	Listeners map[string]string `json:"listeners" jsonschema:"description=address of each Listener by name"`
 	Ready     bool              `json:"ready"`
 	State     string            `json:"state,omitempty" jsonschema:"description=what /ready says: LIVE; INITIALIZING; ..."`
+	Others    []OtherEpoch      `json:"others,omitempty" jsonschema:"description=other epochs that run: one that drains, or one that starts"`
+}
+
+// OtherEpoch is an Envoy of the run that is not the one that serves.
+type OtherEpoch struct {
+	Epoch int `json:"epoch"`
+	Pid   int `json:"pid"`
 }
 
 // ControlPlaneStatus is the ADS server.

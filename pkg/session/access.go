@@ -42,18 +42,6 @@ func (s *Session) setControlPlane(c *controlPlane) {
 	s.cp = c
 }
 
-func (s *Session) envoy() *envoyPart {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.ev
-}
-
-func (s *Session) setEnvoy(e *envoyPart) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.ev = e
-}
-
 // expectEnd remembers that lab itself is about to end a process.
 func (s *Session) expectEnd(pid int) {
 	s.mu.Lock()
@@ -75,10 +63,24 @@ func (s *Session) rememberPids() {
 	if c := s.controlPlane(); c.alive() {
 		pids[roleControlPlane] = pidOf(c.cmd.Process.Pid)
 	}
-	if e := s.envoy(); e.alive() {
-		pids[roleEnvoy] = pidOf(e.proc.Pid())
+	for _, e := range s.running() {
+		pids[roleEnvoy+"-"+itoa(e.proc.Epoch())] = pidOf(e.proc.Pid())
 	}
 	s.run.Pids = pids
+}
+
+// LastEpoch is the highest epoch of Envoy that the run remembers as running,
+// 0 where there is none.
+func (f Folder) LastEpoch() int {
+	last := 0
+	if run, err := f.Load(); err == nil {
+		for role := range run.Pids {
+			if n, err := strconv.Atoi(strings.TrimPrefix(role, roleEnvoy+"-")); err == nil {
+				last = max(last, n)
+			}
+		}
+	}
+	return last
 }
 
 func pidOf(pid int) Pid { return Pid{Pid: pid, Start: startTime(pid)} }

@@ -10,12 +10,12 @@ import (
 )
 
 // part does something to the control plane or to Envoy, as a learner asked.
-func (s *Session) part(ctx context.Context, in PartCall) (Nothing, error) {
+func (s *Session) part(ctx context.Context, in PartCall) (PartDone, error) {
 	s.moving.Lock()
 	defer s.moving.Unlock()
 	name := in.Part + " " + in.Action
 	if err := s.record(journal.Event{Source: journal.Learner, Kind: journal.KindCommand, Command: &journal.Command{Name: name}}); err != nil {
-		return Nothing{}, err
+		return PartDone{}, err
 	}
 	defer func() {
 		s.rememberPids()
@@ -28,21 +28,23 @@ func (s *Session) part(ctx context.Context, in PartCall) (Nothing, error) {
 			sig = sigKill
 		}
 		if !s.stopControlPlane(sig) {
-			return Nothing{}, problem.New("session.part-down", problem.Args{"Part": in.Part})
+			return PartDone{}, problem.New("session.part-down", problem.Args{"Part": in.Part})
 		}
-		return Nothing{}, nil
+		return PartDone{}, nil
 	case "control-plane start":
 		if s.controlPlane().alive() {
-			return Nothing{}, problem.New("session.part-up", problem.Args{"Part": in.Part})
+			return PartDone{}, problem.New("session.part-up", problem.Args{"Part": in.Part})
 		}
-		return Nothing{}, s.startControlPlane(ctx)
+		return PartDone{}, s.startControlPlane(ctx)
 	case "control-plane restart":
 		s.stopControlPlane(sigTerm)
-		return Nothing{}, s.startControlPlane(ctx)
+		return PartDone{}, s.startControlPlane(ctx)
+	case "envoy hot-restart":
+		return s.hotRestart(ctx)
 	case "envoy restart":
-		return Nothing{}, s.restartEnvoy(ctx)
+		return PartDone{}, s.restartEnvoy(ctx)
 	}
-	return Nothing{}, problem.New("session.action", problem.Args{"Name": name}).WithExit(problem.Usage)
+	return PartDone{}, problem.New("session.action", problem.Args{"Name": name}).WithExit(problem.Usage)
 }
 
 // restartEnvoy is the cold restart: the old one ends, then epoch 0 starts.

@@ -216,9 +216,8 @@ func (c *Client) Answer(ctx context.Context, in AnswerCall) (Question, error) {
 }
 
 // Part acts on the control plane or on Envoy.
-func (c *Client) Part(ctx context.Context, in PartCall) error {
-	_, err := call[PartCall, Nothing](ctx, c, "/part", in)
-	return err
+func (c *Client) Part(ctx context.Context, in PartCall) (PartDone, error) {
+	return call[PartCall, PartDone](ctx, c, "/part", in)
 }
 
 // Fault sets the fault of an upstream.

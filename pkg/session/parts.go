@@ -2,13 +2,9 @@ package session
 
 import (
 	"context"
-	"fmt"
-	"maps"
-	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
-	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -16,7 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"lab/envoy"
-	"lab/envoy/admin"
 	"lab/pkg/child"
 	"lab/pkg/journal"
 	"lab/pkg/problem"
@@ -128,88 +123,6 @@ func (s *Session) stopControlPlane(sig syscall.Signal) bool {
 	return true
 }
 
-// envoyPart is the Envoy that serves, with what watches it.
-type envoyPart struct {
-	proc        envoy.Process
-	stopSampler context.CancelFunc
-	sampler     *admin.Sampler
-}
-
-func (e *envoyPart) alive() bool {
-	if e == nil {
-		return false
-	}
-	select {
-	case <-e.proc.Done():
-		return false
-	default:
-		return true
-	}
-}
-
-// startEnvoy starts epoch 0 and waits until it is LIVE.
-func (s *Session) startEnvoy(ctx context.Context) error {
-	runner := s.runner()
-	s.starting.Lock() // no stream is told apart before it is known whose it may be
-	p, err := runner.Start(0)
-	if err != nil {
-		s.starting.Unlock()
-		return err
-	}
-	s.emit(journal.Event{Source: journal.Session, Kind: journal.KindProcess,
-		Process: &journal.Process{Role: roleEnvoy, State: "started", Pid: p.Pid(), Epoch: p.Epoch()}})
-	part := &envoyPart{proc: p}
-	s.setEnvoy(part)
-	s.starting.Unlock()
-	s.background.Go(func() {
-		<-p.Done()
-		text := ""
-		if err := p.Problem(); err != nil && p.Exit().Code > 0 {
-			text = err.Error()
-		}
-		s.ended(roleEnvoy, p.Pid(), p.Epoch(), p.Exit(), text)
-	})
-	ctx, cancel := context.WithTimeout(ctx, readyWithin)
-	defer cancel()
-	if err := p.WaitAdmin(ctx); err != nil {
-		return err
-	}
-	s.startSampler(part)
-	if err := p.WaitReady(ctx); err != nil {
-		return err
-	}
-	s.emit(journal.Event{Source: journal.Session, Kind: journal.KindProcess,
-		Process: &journal.Process{Role: roleEnvoy, State: "ready", Pid: p.Pid(), Epoch: p.Epoch()}})
-	return nil
-}
-
-func (s *Session) runner() *envoy.Native {
-	return &envoy.Native{
-		Binary: s.run.Envoy.Path, Bootstrap: s.folder.path("bootstrap.json"), BaseID: int(s.run.BaseID),
-		Dir: s.folder.path(""), LogDir: s.folder.path("log"),
-		DrainTime: 2 * time.Second, ParentShutdown: 4 * time.Second, Spawn: child.Start,
-	}
-}
-
-// stopEnvoy ends it and removes what it leaves in shared memory.
-func (s *Session) stopEnvoy() bool {
-	part := s.envoy()
-	if part.alive() {
-		s.expectEnd(part.proc.Pid())
-		envoy.Stop(part.proc, 5*time.Second)
-	}
-	if part == nil {
-		return false
-	}
-	if part.stopSampler != nil {
-		part.stopSampler()
-	}
-	if err := s.runner().Clean(); err != nil {
-		s.note("shared-memory", map[string]string{"error": err.Error()})
-	}
-	return true
-}
-
 // ended journals the end of a child, and whether lab ended it on purpose.
 func (s *Session) ended(role string, pid, epoch int, exit envoy.Exit, text string) {
 	by := ""
@@ -226,55 +139,4 @@ func exitOf(st *os.ProcessState) envoy.Exit {
 		e.Signal = unix.SignalName(ws.Signal())
 	}
 	return e
-}
-
-// The ports of a run are below those that systems give to whoever asks for any
-// (Linux, ip(7), ip_local_port_range: from 32768): a stopped run finds its ports
-// free again.
-const (
-	firstPort = 20000
-	lastPort  = 32767
-)
-
-// freePort gives a loopback port that is free now and that the run does not use.
-func (s *Session) freePort() (int, error) {
-	for range 100 {
-		p := firstPort + rand.IntN(lastPort-firstPort+1) //nolint:gosec // no secret
-		if !slices.Contains(slices.Collect(maps.Values(s.run.Ports)), p) && portFree("", p) == nil {
-			return p, nil
-		}
-	}
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
-}
-
-// portFree refuses a port that somebody else took since the run was made.
-func portFree(name string, port int) error {
-	l, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", port))
-	if err != nil {
-		return problem.New("session.port-taken", problem.Args{"Name": name, "Port": port, "Error": Reason(err)}).Wrap(err)
-	}
-	return l.Close()
-}
-
-// sampleEvery is often enough to see a short ejection.
-const sampleEvery = 100 * time.Millisecond
-
-func (s *Session) startSampler(part *envoyPart) {
-	ctx, stop := context.WithCancel(context.Background())
-	part.stopSampler = stop
-	part.sampler = &admin.Sampler{Client: admin.New(part.proc.AdminAddr()), Sink: s.journal,
-		Pid: part.proc.Pid(), Epoch: part.proc.Epoch(), Interval: sampleEvery, Now: s.now}
-	s.background.Go(func() { part.sampler.Run(ctx) })
-	s.background.Go(func() { // a dead Envoy is not asked
-		select {
-		case <-part.proc.Done():
-			stop()
-		case <-ctx.Done():
-		}
-	})
 }

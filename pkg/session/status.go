@@ -36,11 +36,17 @@ func (s *Session) status(ctx context.Context) (report.Status, error) {
 	if cp.alive() {
 		st.ControlPlane.Pid = cp.cmd.Process.Pid
 	}
-	if x := s.view.stream; x != nil {
-		at := s.view.streamAt
+	talk := s.view.now()
+	if x := talk.stream; x != nil {
+		at := talk.streamAt
 		st.ControlPlane.Connected, st.ControlPlane.Since = x.State == "opened" && cp.alive(), &at
 	}
-	s.conversation(&st)
+	for _, e := range s.epochs {
+		if e != ev && e.alive() {
+			st.Envoy.Others = append(st.Envoy.Others, report.OtherEpoch{Epoch: e.proc.Epoch(), Pid: e.proc.Pid()})
+		}
+	}
+	s.conversation(&st, talk)
 	s.backends(&st)
 	if st.Envoy.Listeners == nil {
 		st.Envoy.Listeners = map[string]string{} // a document has no null
@@ -60,14 +66,14 @@ func (s *Session) status(ctx context.Context) (report.Status, error) {
 var bringsBack = map[string]string{roleControlPlane: "control-plane start", roleEnvoy: "envoy restart"}
 
 // conversation fills in what was said, type by type.
-func (s *Session) conversation(st *report.Status) {
+func (s *Session) conversation(st *report.Status, talk *talk) {
 	for _, t := range []string{"CDS", "EDS", "LDS", "RDS", "SDS"} {
-		tv := s.view.types[t]
+		tv := talk.types[t]
 		if tv == nil {
 			continue
 		}
 		ts := tv.TypeState
-		ts.InEffect = s.view.inEffect(t)
+		ts.InEffect = talk.inEffect(t)
 		if w := tv.withhld; w != nil {
 			ts.Withheld = w.Version
 			st.Withheld = append(st.Withheld, report.Withholding{Type: t, Version: w.Version, Reason: w.Reason, Names: w.Names})
@@ -79,7 +85,7 @@ func (s *Session) conversation(st *report.Status) {
 		}
 		st.Types[t] = ts
 	}
-	st.Warming = s.view.warmingNow(s.now())
+	st.Warming = talk.warmingNow(s.now())
 	if r := s.view.refused; r != nil {
 		st.Refused = &report.RefusedFile{File: filepath.Base(r.File)}
 		st.FileProblems = fileProblems(r)
@@ -138,7 +144,7 @@ func (s *Session) backends(st *report.Status) {
 			}
 		}
 		us.Rate = float64(n) / seconds
-		for _, hosts := range s.view.hosts {
+		for _, hosts := range s.view.now().hosts {
 			for _, h := range hosts {
 				if h.Address == us.Address && slices.Contains(h.Flags, "failed_outlier_check") {
 					us.Ejected = true

@@ -27,15 +27,17 @@ func (i identified) Emit(e journal.Event) {
 // address of ours; 0 where the system does not show it, or journal.Stranger.
 func (s *Session) owner(peer, ours string) int {
 	s.starting.Lock()
-	ev := s.envoy()
+	epochs := s.running()
 	s.starting.Unlock()
 	for range tries {
 		inode, known := socketInode(peer, ours)
 		if !known {
 			return 0
 		}
-		if ev != nil && holds(ev.proc.Pid(), inode) {
-			return ev.proc.Pid()
+		for _, e := range epochs {
+			if holds(e.proc.Pid(), inode) {
+				return e.proc.Pid()
+			}
 		}
 	}
 	return journal.Stranger

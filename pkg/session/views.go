@@ -29,3 +29,13 @@ type Question struct {
 	Prediction bool     `json:"prediction,omitempty"`
 	Value      string   `json:"value,omitempty"` // the last answer; "" where there is none
 }
+
+// PartDone is what an action on a part came to; it is empty but for a hot
+// restart, where both epochs run for a while.
+type PartDone struct {
+	Pid       int     `json:"pid,omitempty"`
+	Epoch     int     `json:"epoch,omitempty"`
+	OldPid    int     `json:"old_pid,omitempty"`
+	OldEpoch  int     `json:"old_epoch"`
+	OldEndsIn float64 `json:"old_ends_in_seconds,omitempty"` // when Envoy ends the old epoch itself
+}
