@@ -14,6 +14,9 @@ func every(t *testing.T, fn func(name string, s *sim, sol Solution, rep checks.R
 	t.Helper()
 	for _, lab := range labsAndSkeleton(t) {
 		for _, step := range lab.Steps {
+			if !simulated(step) {
+				continue
+			}
 			for _, sol := range append(append([]Solution{}, step.Accepted...), step.Wrong...) {
 				s, rep := play(t, step, sol, 5)
 				fn(lab.ID+"/"+step.ID+"/"+sol.Name, s, sol, rep)

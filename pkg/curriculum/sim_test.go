@@ -21,6 +21,9 @@ import (
 // proves nothing about Envoy: `lab dev prove` plays the same acts on the real
 // one. It is here to try every solution, and many orders of events, in
 // milliseconds.
+//
+// It knows nothing of epochs, timeouts and ejections: the steps about them are
+// played on the real Envoy alone.
 type sim struct {
 	t      *testing.T
 	lab    *Lab
@@ -45,6 +48,11 @@ type sim struct {
 	turn     int   // of the load balancer
 	late     time.Duration
 	tolerant bool // acts that cannot be done are left out
+}
+
+// simulated tells whether the model can play a step.
+func simulated(s *Step) bool {
+	return slices.Contains([]string{"connect", "endpoint-removal", "nack", "per-type", "repair", "control-plane-down"}, s.ID)
 }
 
 // body is a resource with plain values, and those as one text. Making them is
@@ -289,7 +297,7 @@ func (s *sim) sample() {
 	}
 	e := s.envoy
 	s.emit(journal.Envoy, journal.Event{Kind: journal.KindStats, Stats: &journal.Stats{Pid: e.pid, Full: !e.sampled,
-		Values: map[string]uint64{"cluster_manager.cds.update_rejected": e.rejected},
+		Values: map[string]uint64{"cluster_manager.cds.update_rejected": e.rejected, "control_plane.connected_state": s.connectedState()},
 		Texts:  map[string]string{"cluster_manager.cds.version_text": e.versions["CDS"], "listener_manager.lds.version_text": e.versions["LDS"]}}})
 	e.sampled = true
 	now := s.hosts()
@@ -309,6 +317,13 @@ func (s *sim) sample() {
 			s.emit(journal.Envoy, journal.Event{Kind: journal.KindHosts, Hosts: &journal.Hosts{Pid: e.pid, Cluster: c, Gone: true}})
 		}
 	}
+}
+
+func (s *sim) connectedState() uint64 {
+	if s.cp == nil {
+		return 0
+	}
+	return 1
 }
 
 // hosts are Envoy's, by Cluster.

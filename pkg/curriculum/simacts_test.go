@@ -46,6 +46,9 @@ func (s *sim) act(a Act) error {
 		if !s.tolerant {
 			s.until(a.Wait, a.Within)
 		}
+	case a.Kill == "control-plane":
+		s.end(&s.cp, "control-plane")
+		s.advance(200 * time.Millisecond)
 	case a.Kill == "envoy":
 		s.end(&s.envoy, "envoy")
 		s.advance(time.Second)
@@ -67,7 +70,7 @@ func (s *sim) command(args []string) error {
 		s.end(&s.envoy, "envoy")
 		s.advance(300 * time.Millisecond)
 		s.startEnvoy()
-	case "control-plane stop":
+	case "control-plane stop", "control-plane kill":
 		emit(cmd, nil)
 		s.end(&s.cp, "control-plane")
 	case "control-plane start":
@@ -78,6 +81,9 @@ func (s *sim) command(args []string) error {
 		s.end(&s.cp, "control-plane")
 		s.advance(100 * time.Millisecond)
 		s.startControlPlane()
+	case "upstream clear":
+		delete(s.faults, args[2])
+		emit("upstream set", map[string]string{"upstream": args[2], "fault": "ok"})
 	case "upstream set":
 		s.faults[args[2]] = args[3]
 		emit(cmd, map[string]string{"upstream": args[2], "fault": args[3]})

@@ -70,21 +70,23 @@ func (l *loader) solutions(dir string, wrong bool) []Solution {
 func (s *Step) Solution(lang string, m Moment) (string, error) {
 	w := words.For(lang)
 	var b strings.Builder
-	changed := false
+	changed, acted := false, false
 	for _, a := range s.Accepted[0].Acts {
 		if changed {
 			a.Lab = leaveOpen(a.Lab)
 		}
-		changed = changed || a.Save != ""
-		if a.verb() == "wait" {
-			continue // people need not be told
+		verb := a.verb()
+		if verb == "wait" && !acted { // of a save, people see the answer
+			continue
 		}
+		acted = verb == "begin" || verb == "kill" || verb == "lab" && a.Lab[0] != "answer"
+		changed = changed || acted || a.Save != ""
 		a, err := s.Fill(a, m)
 		if err != nil {
 			return "", err
 		}
-		fmt.Fprintln(&b, w.T("curriculum.act."+a.verb(), map[string]any{
-			"Act": a, "Command": m.Values.Command + " " + strings.Join(a.Lab, " ")}))
+		fmt.Fprintln(&b, w.T("curriculum.act."+verb, map[string]any{
+			"Act": a, "Command": m.Values.Command + " " + strings.Join(slices.Concat(a.Lab, a.Begin, a.Refused), " ")}))
 	}
 	return b.String(), nil
 }

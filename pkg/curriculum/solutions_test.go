@@ -26,6 +26,9 @@ func play(t *testing.T, step *Step, sol Solution, seed int64) (*sim, checks.Repo
 func TestSolutions(t *testing.T) {
 	for _, lab := range labsAndSkeleton(t) {
 		for _, step := range lab.Steps {
+			if !simulated(step) {
+				continue
+			}
 			for _, sol := range append(append([]Solution{}, step.Accepted...), step.Wrong...) {
 				for seed := range int64(4) {
 					t.Run(fmt.Sprintf("%s/%s/%s/%d", lab.ID, step.ID, sol.Name, seed), func(t *testing.T) {
@@ -52,6 +55,9 @@ func TestEachCheckFails(t *testing.T) {
 	})
 	for _, lab := range labsAndSkeleton(t) {
 		for _, step := range lab.Steps {
+			if !simulated(step) {
+				continue
+			}
 			for _, c := range step.logic.Checks {
 				if name := lab.ID + "/" + step.ID + "/" + c.ID; !failed[name] {
 					t.Errorf("no wrong solution fails %s", name)
@@ -66,6 +72,9 @@ func TestEachCheckFails(t *testing.T) {
 func TestNotPassed(t *testing.T) {
 	for _, lab := range labsAndSkeleton(t) {
 		for _, step := range lab.Steps {
+			if !simulated(step) {
+				continue
+			}
 			notPassed := func(name string, s *sim) {
 				if rep := s.check("en"); rep.Verdict == checks.Passed {
 					t.Errorf("%s, %s: passes", step.ID, name)
@@ -79,6 +88,9 @@ func TestNotPassed(t *testing.T) {
 				notPassed("before: "+sol.Name, s)
 			}
 			for _, other := range lab.Steps {
+				if !simulated(other) {
+					continue
+				}
 				if other == step {
 					continue
 				}
