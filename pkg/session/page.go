@@ -3,8 +3,6 @@ package session
 import (
 	"context"
 	"net"
-	"net/http"
-	"time"
 
 	"lab/checks"
 	"lab/pkg/problem"
@@ -16,9 +14,6 @@ import (
 // for the whole run: a page that is left open comes back after a restart.
 const rolePage = "page"
 
-// maxPageHeader bounds the headers of a request to the page, in bytes.
-const maxPageHeader = 16 << 10
-
 // servePage opens the page's port. A port that somebody else took meanwhile is
 // no reason not to start: the page gets another one.
 func (s *Session) servePage(ctx context.Context) error {
@@ -29,13 +24,10 @@ func (s *Session) servePage(ctx context.Context) error {
 	if s.run.PageToken == "" {
 		s.run.PageToken = web.NewToken()
 	}
-	pages, err := s.page.Handler(web.Options{Addr: l.Addr().String(), Token: s.run.PageToken, Lang: s.run.Lang, Done: ctx.Done()})
+	srv, err := s.page.Server(web.Options{Addr: l.Addr().String(), Token: s.run.PageToken, Lang: s.run.Lang, Ready: s.up, Done: ctx.Done()})
 	if err != nil {
+		_ = l.Close()
 		return err
-	}
-	srv := &http.Server{
-		Handler: s.onceUp(pages), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
-		IdleTimeout: time.Minute, MaxHeaderBytes: maxPageHeader,
 	}
 	s.background.Go(func() { _ = srv.Serve(l) }) // ends with Close
 	s.background.Go(func() {
@@ -61,17 +53,6 @@ func (s *Session) listenPage() (net.Listener, error) {
 	}
 	s.run.Ports[rolePage] = p
 	return l, nil
-}
-
-// onceUp keeps a browser waiting until the parts are up.
-func (s *Session) onceUp(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		select {
-		case <-s.up:
-			next.ServeHTTP(w, r)
-		case <-r.Context().Done():
-		}
-	})
 }
 
 // pageURL is the page's address with its token.

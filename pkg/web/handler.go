@@ -6,6 +6,7 @@ import (
 	"errors"
 	"html/template"
 	"io/fs"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -18,11 +19,12 @@ import (
 //go:embed static
 var static embed.FS
 
-// Options are what a Handler needs beside the page.
+// Options are what a Server needs beside the page.
 type Options struct {
 	Addr  string          // host:port that it is served on
 	Token string          // of NewToken
 	Lang  string          // of the run: the page's language until somebody chooses another
+	Ready <-chan struct{} // closed when the Lab may be asked: a browser waits for it
 	Done  <-chan struct{} // closed when the run stops
 }
 
@@ -35,10 +37,30 @@ type handler struct {
 	stall time.Duration
 }
 
-// Handler serves the page: / and what it needs, /events (server-sent events),
-// and POST /answer. Whoever serves it must bound the headers of a request, and
-// must set no deadline for writing: /events sets its own.
-func (p *Page) Handler(o Options) (http.Handler, error) {
+// The bounds of a connection.
+const (
+	maxHeader   = 16 << 10 // bytes
+	readWithin  = 10 * time.Second
+	writeBuffer = 64 << 10 // bytes that the system keeps for a reader that is slow
+)
+
+// Server serves the page: / and what it needs, /events (server-sent events),
+// and POST /answer. The caller gives it a listener on Addr, and closes it.
+func (p *Page) Server(o Options) (*http.Server, error) { return p.server(o, stallAfter) }
+
+func (p *Page) server(o Options, stall time.Duration) (*http.Server, error) {
+	h, err := p.handler(o, stall)
+	return &http.Server{
+		Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: readWithin, IdleTimeout: time.Minute, MaxHeaderBytes: maxHeader,
+		ConnState: func(c net.Conn, state http.ConnState) {
+			if tcp, ok := c.(*net.TCPConn); ok && state == http.StateNew {
+				_ = tcp.SetWriteBuffer(writeBuffer) // a system that will not keeps more
+			}
+		},
+	}, err
+}
+
+func (p *Page) handler(o Options, stall time.Duration) (http.Handler, error) {
 	html, err := template.ParseFS(static, "static/page.html")
 	if err != nil {
 		return nil, err
@@ -47,7 +69,7 @@ func (p *Page) Handler(o Options) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &handler{Options: o, page: p, guard: newGuard(o.Addr, o.Token), html: html, done: o.Done, stall: stallAfter}
+	h := &handler{Options: o, page: p, guard: newGuard(o.Addr, o.Token), html: html, done: o.Done, stall: stall}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", h.index)
 	mux.HandleFunc("GET /events", h.events)
@@ -55,7 +77,19 @@ func (p *Page) Handler(o Options) (http.Handler, error) {
 	for _, name := range assets {
 		mux.Handle("GET /"+name, http.FileServerFS(files))
 	}
-	return h.guard.wrap(mux, h.refuse), nil
+	return h.guard.wrap(h.onceReady(mux), h.refuse), nil
+}
+
+// onceReady keeps a browser waiting until the parts of the run are up.
+func (h *handler) onceReady(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-h.Ready:
+			next.ServeHTTP(w, r)
+		case <-h.done:
+		case <-r.Context().Done():
+		}
+	})
 }
 
 // assets are the files that a browser may have.

@@ -19,9 +19,9 @@ import (
 func markdown(md string) (string, error) {
 	var b strings.Builder
 	g := goldmark.New(
-		goldmark.WithExtensions(extension.NewCJK(extension.WithEastAsianLineBreaks(extension.EastAsianLineBreaksSimple)), extension.Table),
+		goldmark.WithExtensions(extension.Table),
 		goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(plainHTML{}, 1))))
-	err := g.Convert([]byte(text.Clean(md)), &b)
+	err := g.Convert([]byte(text.JoinCJK(text.Clean(md))), &b)
 	return b.String(), err
 }
 

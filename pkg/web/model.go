@@ -107,6 +107,11 @@ type changes struct {
 	hostsOn bool // the hosts changed
 }
 
+// empty tells that nothing is to be shown anew.
+func (c changes) empty() bool {
+	return !c.reset && !c.hostsOn && len(c.rows)+len(c.marks)+len(c.buckets) == 0
+}
+
 // since gives what is new after event number seq. A reader that is too far
 // behind, or ahead of a journal that was cut, gets everything.
 func (m *Model) since(seq int64) changes {

@@ -11,7 +11,7 @@ import (
 	"lab/pkg/words"
 )
 
-// Page is the live page of one run. Fold may be called from the start; Handler
+// Page is the live page of one run. Fold may be called from the start, Server
 // once the run has a port. It is safe for concurrent use.
 type Page struct {
 	lab   Lab
@@ -227,8 +227,8 @@ func (p *Page) look(at cursor) (data []byte, next cursor, tick <-chan struct{}) 
 	}
 	c := p.model.since(at.seq)
 	next = cursor{at.lang, c.seq, sec.version}
-	if c.seq == at.seq && sec.version == at.sections {
-		return nil, at, p.tick
+	if c.empty() && sec.version == at.sections {
+		return nil, next, p.tick
 	}
 	key := trip{at, next}
 	data, ok := p.encoded[key]

@@ -24,13 +24,16 @@ func (h *handler) events(w http.ResponseWriter, r *http.Request) {
 		h.refuse(w, r, http.StatusServiceUnavailable)
 		return
 	}
-	h.page.enter(lang)
-	defer h.page.exit(lang)
 	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
 	out := &writer{w: w, control: http.NewResponseController(w), stall: h.stall}
+	if out.control.SetReadDeadline(time.Time{}) != nil { // that of a request would end the stream
+		return
+	}
 	if out.write(fmt.Sprintf("retry: %d\n\n", retryAfter.Milliseconds())) != nil {
 		return
 	}
+	h.page.enter(lang)
+	defer h.page.exit(lang)
 	at := cursor{lang: lang, seq: since(r)}
 	beat := time.NewTicker(beatEvery)
 	defer beat.Stop()
@@ -40,8 +43,8 @@ func (h *handler) events(w http.ResponseWriter, r *http.Request) {
 			if out.write(fmt.Sprintf("id: %d\ndata: %s\n\n", next.seq, data)) != nil {
 				return
 			}
-			at = next
 		}
+		at = next
 		select {
 		case <-tick:
 		case <-beat.C:

@@ -155,4 +155,3 @@ func (b *Tab) Picture(file string) {
 		b.t.Fatal(err)
 	}
 }
-
