@@ -80,6 +80,8 @@ function showTroubles(troubles) {
 
 export function showStep(step) {
   $("head").textContent = step.head;
+  if ($("title").dataset.step !== step.id) $("reading").scrollTop = 0;
+  $("title").dataset.step = step.id;
   $("title").textContent = step.title;
   document.title = `${step.head} · ${step.title}`;
   $("text").innerHTML = step.html; // made of Markdown by the session, without any HTML of others
@@ -103,6 +105,7 @@ function update(old, q) {
   if (old.dataset.value !== q.value) {
     old.dataset.value = q.value;
     said.textContent = q.value ? fill("answered", { value: label(q) }) : "";
+    said.classList.remove("bad");
   }
 }
 
@@ -152,7 +155,7 @@ async function send(q, value, said) {
       body: JSON.stringify({ question: q.id, value }),
     });
     const body = await reply.json();
-    said.textContent = body.ok ? fill("saved") : body.text;
+    said.textContent = body.ok ? `${fill("answered", { value: label({ ...q, value }) })}. ${fill("saved")}` : body.text;
     said.classList.toggle("bad", !body.ok);
   } catch {
     said.textContent = fill("not-saved");
@@ -178,6 +181,7 @@ export function showGrade(grade) {
     verdicts.set(c.id, c.verdict);
   }
   graded = grade.step;
+  $("grade").dataset.step = grade.step;
 }
 
 function check(c) {
