@@ -128,7 +128,7 @@ func (s speaker) script() map[string]string {
 // scriptWords are the ids under page.js. In their texts {name} is filled in by
 // the script.
 var scriptWords = []string{"live", "lost", "save", "predict", "question", "answered", "saved", "not-saved", "back-in", "back-soon",
-	"back-unknown", "rate", "rate-none", "slowest", "changes", "now", "ago", "no-hosts", "no-answer", "check-met",
+	"back-unknown", "rate", "rate-none", "slowest", "changes", "now", "ago", "ago-seconds", "no-hosts", "no-answer", "check-met",
 	"check-unmet", "upstream-fault", "per-second"}
 
 // maxAnswer bounds the body of an answer, in bytes.

@@ -121,8 +121,13 @@ func TestRequestsFold(t *testing.T) {
 	}
 	s.probe(ok, bad)
 	s.want(t, "3>1 ✔ 200 ×9", "3>1 ✘ 2 of 5 failed: 200 ×3, 503 ×2")
+	s.probe(ok) // one of three upstreams fails: that is one story
+	s.want(t, "3>1 ✘ 2 of 8 failed: 200 ×6, 503 ×2")
 	b := s.m.since(0).buckets
-	if len(b) == 0 || b[0].slowest != 9 || b[0].groups[series{"", "503", true}] != 2 || b[0].groups[series{"orders-1", "200", false}] != 12 {
+	s.seq += 30
+	s.probe(ok)
+	s.want(t, "3>1 ✘ 2 of 8 failed: 200 ×6, 503 ×2", "3>1 ✔ 200 ×3")
+	if len(b) == 0 || b[0].slowest != 9 || b[0].groups[series{"", "503", true}] != 2 || b[0].groups[series{"orders-1", "200", false}] != 15 {
 		t.Errorf("the plots get %+v", b)
 	}
 }

@@ -36,6 +36,7 @@ type row struct {
 	count               int
 	failed              int
 	statuses, upstreams map[string]int
+	failedAt            time.Time // of requests: the last failure
 }
 
 func (r *row) copy() row {

@@ -41,6 +41,9 @@ func statusOf(g journal.ProbeGroup) string {
 	return strconv.Itoa(g.Status)
 }
 
+// calmAfter is how long no request must fail before a row of failures ends.
+const calmAfter = 2 * time.Second
+
 // foldProbe counts requests for the plots and for a row, which grows as long as
 // nothing else happens and requests go as they went.
 func (m *Model) foldProbe(e journal.Event) {
@@ -49,19 +52,11 @@ func (m *Model) foldProbe(e journal.Event) {
 	if p.Sent == 0 {
 		return
 	}
-	kind := "requests"
+	r := m.lastRequests(e)
 	if p.Failed > 0 {
-		kind = "failing"
+		r.failedAt = e.Time
 	}
-	var r *row
-	if n := len(m.rows); n > 0 && m.rows[n-1].kind == kind && m.rows[n-1].text == p.Name {
-		r = m.rows[n-1]
-		r.changed = e.Seq
-	} else {
-		m.add(e, row{kind: kind, text: short(p.Name), statuses: map[string]int{}, upstreams: map[string]int{}})
-		r = m.rows[len(m.rows)-1]
-		r.at = p.From
-	}
+	r.changed = e.Seq
 	r.count += p.Sent
 	r.failed += p.Failed
 	for _, g := range p.Groups {
@@ -70,6 +65,23 @@ func (m *Model) foldProbe(e journal.Event) {
 			bounded(r.upstreams, short(g.Upstream), g.Count)
 		}
 	}
+}
+
+// lastRequests is the row that a probe adds to.
+func (m *Model) lastRequests(e journal.Event) *row {
+	p := e.Probe
+	if n := len(m.rows); n > 0 && m.rows[n-1].text == p.Name {
+		switch r := m.rows[n-1]; {
+		case r.kind == "requests" && p.Failed == 0, r.kind == "failing" && e.Time.Sub(r.failedAt) < calmAfter:
+			return r
+		}
+	}
+	kind := "requests"
+	if p.Failed > 0 {
+		kind = "failing"
+	}
+	m.add(e, row{kind: kind, text: short(p.Name), statuses: map[string]int{}, upstreams: map[string]int{}})
+	return m.rows[len(m.rows)-1]
 }
 
 // count adds a probe to the second in which it ended. A clock that jumps back
@@ -102,6 +114,3 @@ func bounded[K comparable](counts map[K]int, key K, n int) {
 		counts[key] += n
 	}
 }
-
-// window is how far back the plots reach.
-const window = maxSeconds * time.Second

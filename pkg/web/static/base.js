@@ -14,6 +14,12 @@ export function el(name, className, text) {
   return e;
 }
 
+// rich is text in which `commands` are set as such.
+export function rich(e, text) {
+  e.replaceChildren(...text.split("`").map((part, i) => (i % 2 === 1 ? el("code", "", part) : part)));
+  return e;
+}
+
 let skew = 0; // the session's clock minus this one, in milliseconds
 
 export function setClock(now) { skew = now - Date.now(); }

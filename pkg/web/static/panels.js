@@ -1,6 +1,6 @@
 // The step with its checks and questions, the table of types, the hosts, and
 // what needs a person. Everything but the step's own text is put in as text.
-import { el, fill, sessionNow } from "/base.js";
+import { el, fill, rich, sessionNow } from "/base.js";
 
 const $ = (id) => document.getElementById(id);
 const dash = "–";
@@ -170,8 +170,8 @@ export function showGrade(grade) {
   const missing = grade.missing.map((text) => check({ verdict: "cannot tell", mark: "?", word: grade.text, text }));
   $("checks").replaceChildren(...missing, ...grade.checks.map(check));
   $("diagnosis").hidden = !grade.diagnosis;
-  $("diagnosis").textContent = grade.diagnosis;
-  $("next").textContent = grade.next;
+  rich($("diagnosis"), grade.diagnosis);
+  rich($("next"), grade.next);
   if (graded !== grade.step) verdicts.clear();
   for (const c of grade.checks) {
     const before = verdicts.get(c.id);
@@ -192,8 +192,8 @@ function check(c) {
   mark.setAttribute("aria-hidden", "true");
   const body = el("div");
   body.append(el("span", "hidden", `${c.word}: `));
-  if (c.expected) body.append(el("p", "expected", c.expected));
-  body.append(el("p", "observed", c.text));
+  if (c.expected) body.append(rich(el("p", "expected"), c.expected));
+  body.append(rich(el("p", "observed"), c.text));
   item.append(mark, body);
   return item;
 }
@@ -228,7 +228,7 @@ function hostLine(h) {
   const health = el("td", "health");
   health.append(el("b", "mark", h.state === "healthy" ? "✔" : "✘"), ` ${h.health}`);
   if (h.state === "ejected") health.append(el("span", "back", ` · ${back(h)}`));
-  if (up && up.fault !== "ok") health.append(" ", el("span", "fault", fill("upstream-fault", { fault: up.fault })));
+  if (up && up.fault !== "ok") health.append(" · ", el("span", "fault", fill("upstream-fault", { fault: up.fault })));
   line.append(head, el("td", "", h.cluster), health, el("td", "", up ? fill("per-second", { n: up.rate }) : dash));
   return line;
 }
@@ -236,6 +236,6 @@ function hostLine(h) {
 function back(h) {
   if (!h.latest) return fill("back-unknown");
   const now = sessionNow();
-  const [from, to] = [h.earliest, h.latest].map((t) => Math.max(0, (t - now) / 1000).toFixed(1));
+  const [from, to] = [h.earliest, h.latest].map((t) => Math.max(0, (t - now) / 1000)).map((s) => s.toFixed(s < 10 ? 1 : 0));
   return Number(to) === 0 ? fill("back-soon") : fill("back-in", { from, to });
 }

@@ -2,7 +2,8 @@
 // second, over the last minutes, with the moments at which the configuration changed.
 import { el, fill, sessionNow } from "/base.js";
 
-const seconds = 180;
+const most = 180; // seconds that are kept
+let seconds = 60; // that are shown
 const ns = "http://www.w3.org/2000/svg";
 const buckets = new Map(); // Unix second -> {s, ms, g}
 let marks = [];
@@ -17,7 +18,7 @@ export function addTraffic(newBuckets, newMarks, reset) {
   marks.push(...newMarks);
   marks = marks.slice(-60);
   for (const s of buckets.keys()) {
-    if (buckets.size <= seconds) break;
+    if (buckets.size <= most) break;
     buckets.delete(s);
   }
   drawPlots();
@@ -26,6 +27,8 @@ export function addTraffic(newBuckets, newMarks, reset) {
 // drawPlots draws what is there now; within one second only what is new.
 export function drawPlots() {
   const end = Math.floor(sessionNow() / 1000);
+  const first = buckets.keys().next().value;
+  seconds = first !== undefined && end - first > 60 ? most : 60;
   const last = [...buckets.values()].filter((b) => b.s > end - seconds && b.s <= end);
   const boxes = ["rate", "latency"].map((id) => document.querySelector(`#${id} svg`).clientWidth);
   const now = JSON.stringify([end, boxes, marks.length, document.documentElement.dataset.theme, last.at(-1)]);
@@ -56,8 +59,8 @@ function frame(id, end, top, unit) {
     parts.push(svg("line", { class: "grid", x1: left, x2: width - right, y1: y(v), y2: y(v) }));
     parts.push(svg("text", { class: "tick", x: left - 5, y: y(v) + 3.5, "text-anchor": "end" }, trim(v) + (v === top ? unit : "")));
   }
-  for (let ago = 0; ago <= seconds; ago += 60) {
-    const label = ago === 0 ? fill("now") : fill("ago", { n: ago / 60 });
+  for (let ago = 0; ago <= seconds; ago += seconds / 3) {
+    const label = ago === 0 ? fill("now") : seconds === most ? fill("ago", { n: ago / 60 }) : fill("ago-seconds", { n: ago });
     const anchor = ago === 0 ? "end" : ago === seconds ? "start" : "middle";
     parts.push(svg("text", { class: "tick", x: x(end - ago), y: height - 3, "text-anchor": anchor }, label));
   }
