@@ -3,7 +3,6 @@ package web
 import (
 	"bytes"
 	"encoding/json"
-	"slices"
 	"sync"
 	"time"
 
@@ -18,6 +17,7 @@ type Page struct {
 	now   func() time.Time
 	model *Model
 	dirty chan struct{} // of size 1: an event came
+	talk  chan struct{} // of size 1: one that a person waits for
 
 	mu       sync.Mutex // guards what follows
 	readers  map[string]int
@@ -48,23 +48,34 @@ type sections struct {
 
 // New makes the page of a lab. now gives the time of events.
 func New(lab Lab, now func() time.Time) *Page {
-	return &Page{lab: lab, now: now, model: NewModel(), dirty: make(chan struct{}, 1),
+	return &Page{lab: lab, now: now, model: NewModel(), dirty: make(chan struct{}, 1), talk: make(chan struct{}, 1),
 		readers: map[string]int{}, tick: make(chan struct{}), sections: map[string]*sections{}, encoded: map[trip][]byte{}}
 }
 
 // Fold takes the next event of the journal. It does not wait.
 func (p *Page) Fold(e journal.Event) {
 	p.model.Fold(e)
+	signal(p.dirty)
+	switch e.Kind {
+	case journal.KindProbe, journal.KindHit, journal.KindStats, journal.KindAccess: // several each second
+	default:
+		signal(p.talk)
+	}
+}
+
+func signal(c chan struct{}) {
 	select {
-	case p.dirty <- struct{}{}:
+	case c <- struct{}{}:
 	default:
 	}
 }
 
-// Readers look at most this often, and the step is graded at most this often;
-// where grading takes long, it may take a share of the time at most.
+// Readers look at most every tickEvery, but soon after something that a person
+// waits for: a push and its answers come within burst. Where grading takes
+// long, it may take one part in gradeShare of the time.
 const (
 	tickEvery  = 100 * time.Millisecond
+	burst      = 20 * time.Millisecond
 	gradeShare = 20
 )
 
@@ -107,23 +118,25 @@ func (p *Page) count() int {
 // run wakes the readers after events, and grades in between.
 func (p *Page) run(leave <-chan struct{}) {
 	for {
-		due := p.refresh()
 		p.wake()
-		gap, late := time.NewTimer(tickEvery), time.NewTimer(due)
-		select {
-		case <-gap.C:
-		case <-leave:
+		due := p.refresh()
+		if !pause(leave, burst, nil) || !pause(leave, tickEvery-burst, p.talk) || !pause(leave, due, p.dirty) {
 			return
 		}
-		select {
-		case <-p.dirty:
-		case <-late.C:
-		case <-leave:
-			return
-		}
-		gap.Stop()
-		late.Stop()
 	}
+}
+
+// pause waits for a time or a signal; false means that the last reader left.
+func pause(leave <-chan struct{}, d time.Duration, sooner <-chan struct{}) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-sooner:
+	case <-leave:
+		return false
+	}
+	return true
 }
 
 // idle is how often the lab is asked where nothing happens: a host comes back,
@@ -144,24 +157,27 @@ func (p *Page) refresh() (due time.Duration) {
 		return wait
 	}
 	begun := time.Now()
-	slices.Sort(langs)
+	news := false
 	for _, l := range langs {
-		p.ask(l)
+		news = p.ask(l) || news
+	}
+	if news {
+		p.wake()
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.graded = time.Now().Add(gradeShare * time.Since(begun))
+	p.graded = time.Now().Add(max(tickEvery, gradeShare*time.Since(begun)))
 	return idle
 }
 
-// ask brings the sections of a language up to date.
-func (p *Page) ask(lang string) {
+// ask brings the sections of a language up to date, and tells whether they changed.
+func (p *Page) ask(lang string) bool {
 	s := speaker{words.For(lang)}
 	parts, problem := s.askLab(p.lab, lang)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.readers[lang] == 0 {
-		return
+		return false
 	}
 	sec := p.sections[lang]
 	if sec == nil {
@@ -177,6 +193,7 @@ func (p *Page) ask(lang string) {
 	if problem != sec.problem {
 		sec.problem, sec.version = problem, next
 	}
+	return sec.version == next
 }
 
 // askLab gives state, step and grade; what cannot be had is nil, and why is told.
