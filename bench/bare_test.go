@@ -45,7 +45,7 @@ func newTexts(b *testing.B) texts {
 	}
 	backend := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	b.Cleanup(backend.Close)
-	v := curriculum.Values{Params: found.Params(1), Upstreams: map[string]string{}, Ports: map[string]int{}, Command: "lab"}
+	v := curriculum.Values{Params: found.Params(1), Upstreams: map[string]string{}, Ports: map[string]int{"access-log": freePort(b)}, Command: "lab"}
 	for _, u := range found.Upstreams {
 		v.Upstreams[u.Name] = backend.Listener.Addr().String()
 	}

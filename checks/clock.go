@@ -47,7 +47,7 @@ func (c *clock) fold(e journal.Event) {
 	}
 	c.open = c.open[:0]
 	c.last = e.Time
-	if e.Kind != journal.KindProbe && e.Kind != journal.KindHit {
+	if !windowed(e) {
 		c.of[e.Seq] = e.Time
 	}
 }

@@ -61,9 +61,12 @@ func (s *Scope) Missing() (out []Missing, settles bool) {
 	if s.ev.step.lost {
 		return []Missing{{ID: NeedEvidence}}, false
 	}
-	for _, need := range []string{NeedEnvoy, NeedAdmin, NeedControlPlane, NeedConnection, NeedTraffic} {
+	for _, need := range Needs() {
 		if slices.Contains(s.rules.needs, need) && !s.has(need) {
 			return []Missing{{ID: need}}, need != NeedEnvoy && need != NeedControlPlane
+		}
+		if need == NeedControlPlane && slices.Contains(s.rules.needs, need) && s.ev.unread {
+			return []Missing{{ID: NeedReading}}, true
 		}
 	}
 	return nil, false
@@ -85,6 +88,8 @@ func (s *Scope) has(need string) bool {
 			}
 		}
 		return false
+	case NeedAccess:
+		return !s.ev.step.access.lost && s.in.Now.Sub(s.ev.step.access.last) < recent
 	}
 	return s.in.Now.Sub(s.ev.step.traffic.last) < recent
 }
@@ -203,6 +208,10 @@ func eventsOf(v ref.Val) []int64 {
 		return []int64{x.Event, x.Ended}
 	case *Stream:
 		return []int64{x.Event, x.Closed}
+	case *Access:
+		return []int64{x.Event}
+	case *SlowRequest:
+		return []int64{x.Event, x.Ended}
 	case *Window:
 		return []int64{x.FailedEvent, x.Last}
 	}

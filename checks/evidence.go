@@ -23,6 +23,7 @@ type Evidence struct {
 	loaded string                    // SHA-256 of the file last read
 	broken bool                      // that reading was refused
 	served string                    // version in force at the control plane
+	unread bool                      // the file was saved, and the control plane does not read it
 
 	processes []*Process // alive, or ended in the step
 	streams   map[streamKey]*stream
@@ -44,6 +45,8 @@ type opened struct {
 	answers   map[string]answer
 	acts      []int64 // events that the learner, or the end of a part, caused
 	traffic   traffic
+	access    accessLog
+	slow      []*SlowRequest
 	times     clock
 	lost      bool // events of the step are missing: the disk was full
 }
@@ -91,6 +94,11 @@ func (ev *Evidence) Fold(e journal.Event) {
 		ev.foldNote(e)
 	case e.Kind == journal.KindProbe && e.Probe != nil:
 		ev.step.traffic.fold(e)
+		if e.Probe.Name == slow {
+			ev.foldSlow(e)
+		}
+	case e.Kind == journal.KindAccess && e.Access != nil:
+		ev.step.access.fold(e)
 	case e.Kind == journal.KindCommand && e.Command != nil:
 		ev.step.commands = append(ev.step.commands, &Command{
 			Event: e.Seq, Time: e.Time, Name: e.Command.Name, Args: e.Command.Args})
@@ -99,8 +107,9 @@ func (ev *Evidence) Fold(e journal.Event) {
 		ev.step.answers[e.Answer.Question] = answer{e.Seq, e.Answer.Value}
 	}
 	ev.step.times.fold(e)
-	if marksTime(e.Kind) {
+	if marksTime(e) {
 		ev.step.traffic.mark(e.Time)
+		ev.step.access.mark()
 	}
 }
 
@@ -123,12 +132,12 @@ func (ev *Evidence) foldStep(e journal.Event) {
 	if e.Step.State != "opened" {
 		return
 	}
-	last := ev.step.traffic.last
+	last, lastAccess := ev.step.traffic.last, ev.step.access.last
 	ev.step = opened{
 		Opening: Opening{Event: e.Seq, Time: e.Time, ID: e.Step.ID, Why: e.Step.Why},
 		answers: map[string]answer{}, times: newClock(),
 	}
-	ev.step.traffic.last = last
+	ev.step.traffic.last, ev.step.access.last = last, lastAccess
 	alive := ev.processes[:0:0]
 	for _, p := range ev.processes {
 		if p.Alive {
@@ -158,6 +167,11 @@ func (ev *Evidence) timeOf(event int64) (time.Time, bool) {
 			return w.to, true
 		}
 	}
+	for _, a := range ev.step.access.groups {
+		if event == a.Event {
+			return a.Time, true
+		}
+	}
 	for _, p := range ev.processes { // a part may be older than the step
 		if event == p.Event {
 			return p.Time, true
@@ -166,12 +180,24 @@ func (ev *Evidence) timeOf(event int64) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// marksTime tells whether an expression may take an event of this kind as the
-// moment from which traffic counts.
-func marksTime(k journal.Kind) bool {
-	switch k {
-	case journal.KindStats, journal.KindHosts, journal.KindProbe, journal.KindHit, journal.KindNote, journal.KindCheck:
+// marksTime tells whether an expression may take this event as the moment from
+// which traffic counts.
+func marksTime(e journal.Event) bool {
+	switch e.Kind {
+	case journal.KindStats, journal.KindHosts, journal.KindNote, journal.KindCheck:
 		return false
 	}
-	return true
+	return !windowed(e)
+}
+
+// windowed tells whether the event sums up requests of a short time: there is
+// one several times a second.
+func windowed(e journal.Event) bool {
+	switch e.Kind {
+	case journal.KindHit, journal.KindAccess:
+		return true
+	case journal.KindProbe:
+		return e.Probe == nil || e.Probe.Name != slow
+	}
+	return false
 }

@@ -63,6 +63,7 @@ func NewLanguage(params map[string]ParamType, questions []string) (*Language, er
 			reflect.TypeFor[Resource](), reflect.TypeFor[Response](), reflect.TypeFor[Request](), reflect.TypeFor[Stream](),
 			reflect.TypeFor[Snapshot](), reflect.TypeFor[Refused](), reflect.TypeFor[Problem](), reflect.TypeFor[Process](),
 			reflect.TypeFor[Command](), reflect.TypeFor[Opening](), reflect.TypeFor[Window](),
+			reflect.TypeFor[Access](), reflect.TypeFor[SlowRequest](),
 			ext.ParseStructTags(true),
 		),
 		cel.Variable("evidence", evidenceType),

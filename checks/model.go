@@ -122,6 +122,40 @@ type Opening struct {
 	Why   string    `cel:"why"`
 }
 
+// Access is requests that Envoy finished in a short time, and that ended alike,
+// as its access log tells them. Those of steady traffic that are alike may be
+// added up over a longer time in which nothing else happened.
+type Access struct {
+	Event    int64     `cel:"event"`   // the first that tells of them
+	Time     time.Time `cel:"time"`    // of that event
+	From     time.Time `cel:"from"`    // none of them began before
+	Last     time.Time `cel:"last"`    // when the latest of them began
+	Probe    string    `cel:"probe"`   // "steady", "send", "slow"; "" for requests that lab did not send
+	Path     string    `cel:"path"`    // without the query
+	Status   int       `cel:"status"`  // 0: the client got no response
+	Flags    string    `cel:"flags"`   // "UF", "URX,UF"; "" none
+	Details  string    `cel:"details"` // response_code_details: "via_upstream"
+	Cluster  string    `cel:"cluster"`
+	Upstream string    `cel:"upstream"` // address of the host that was chosen last
+	Attempts int       `cel:"attempts"` // requests to upstreams, retries included
+	Count    int       `cel:"count"`
+	MinMS    float64   `cel:"min_ms"` // from the first byte of the request to the last of the response
+	MaxMS    float64   `cel:"max_ms"`
+}
+
+// SlowRequest is a request of lab send --slow.
+type SlowRequest struct {
+	Event    int64     `cel:"event"` // its begin
+	Ended    int64     `cel:"ended"` // event of its end, 0 while it runs
+	From     time.Time `cel:"from"`
+	To       time.Time `cel:"to"`       // its end
+	Status   int       `cel:"status"`   // 0: no answer
+	Upstream string    `cel:"upstream"` // name of the one that answered
+	Error    string    `cel:"error"`    // "reset", "eof", "timeout", "stopped" (the command was interrupted), ...; "" none
+	Done     bool      `cel:"done"`     // it has ended, in whatever way
+	Served   bool      `cel:"served"`   // an upstream's answer came in full, with a status below 400
+}
+
 // Window sums up steady traffic. Sent counts only requests that surely were
 // sent within it. Failed and To count every window of which some such request
 // is known to be within it: at least 1 for a window that begins before it.

@@ -14,6 +14,7 @@ const (
 	noteSilent       = "admin-silent"
 	noteLost         = "lost"
 	noteBack         = "admin-back"
+	noteUnread       = "file-unread"
 )
 
 // envoyState is what is known of one Envoy process.
@@ -47,6 +48,7 @@ func (ev *Evidence) foldProcess(e journal.Event) {
 	case "started":
 		if p.Role == roleSession {
 			ev.endAll(e) // the parts of a session die with it, and nobody is left to say so
+			ev.giveUp(e)
 		}
 		ev.processes = append(ev.processes, &Process{
 			Event: e.Seq, Time: e.Time, Role: p.Role, Pid: p.Pid, Epoch: p.Epoch, Alive: true,
@@ -55,6 +57,9 @@ func (ev *Evidence) foldProcess(e journal.Event) {
 			ev.act(e)
 		}
 	case "exited", "lost":
+		if p.Role == roleControlPlane { // the next one reads the file as it starts
+			ev.unread = false
+		}
 		for _, known := range ev.processes {
 			if known.Alive && known.Role == p.Role && known.Pid == p.Pid {
 				ev.end(known, e)
@@ -124,6 +129,12 @@ func (ev *Evidence) find(pid, epoch int) *Process {
 func (ev *Evidence) foldNote(e journal.Event) {
 	if e.Note.Code == noteLost {
 		ev.step.lost = true
+	}
+	if e.Note.Code == noteUnread {
+		ev.unread = true
+	}
+	if e.Note.Code == noteNotCounted {
+		ev.step.access.lost = true
 	}
 	if e.Note.Code != noteSilent && e.Note.Code != noteBack {
 		return

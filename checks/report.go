@@ -70,10 +70,18 @@ const (
 	NeedEnvoy        = "envoy"         // no Envoy runs
 	NeedAdmin        = "admin"         // its admin interface does not answer, or was not read yet
 	NeedControlPlane = "control-plane" // no control plane runs
+	NeedReading      = "reading"       // the control plane runs, and has not read the file as it is now
 	NeedConnection   = "connection"    // Envoy has no stream to it
 	NeedTraffic      = "traffic"       // no steady traffic lately
+	NeedAccess       = "access"        // Envoy's access log says nothing, or said more than is kept
 	NeedEvidence     = "evidence"      // all events of the step: the disk took them
 )
+
+// Needs lists what a step may ask for; an earlier one that is missing explains
+// those that follow.
+func Needs() []string {
+	return []string{NeedEnvoy, NeedAdmin, NeedControlPlane, NeedConnection, NeedTraffic, NeedAccess}
+}
 
 // Diagnosis is a named misconception that fits what happened.
 type Diagnosis struct {

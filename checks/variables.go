@@ -42,6 +42,10 @@ var variables = []variable{
 			}
 			return nil, fmt.Errorf("no Envoy runs")
 		}},
+	{"access", cel.ListType(cel.ObjectType("checks.Access")), "requests that Envoy finished in this step, as its access log tells them; under `needs`, access says that it must speak",
+		func(s *Scope) (any, error) { return s.ev.step.access.groups, nil }},
+	{"slow_requests", cel.ListType(cel.ObjectType("checks.SlowRequest")), "requests of lab send --slow that began in this step",
+		func(s *Scope) (any, error) { return s.ev.step.slow, nil }},
 	{"commands", cel.ListType(cel.ObjectType("checks.Command")), "what the learner asked of the session in this step",
 		func(s *Scope) (any, error) { return s.ev.step.commands, nil }},
 	{"upstreams", cel.MapType(cel.StringType, cel.StringType), "name -> address",

@@ -31,7 +31,7 @@ type exchange struct {
 
 func (ev *Evidence) foldLoaded(e journal.Event) {
 	s := e.Snapshot
-	ev.loaded, ev.broken = s.SHA256, false
+	ev.loaded, ev.broken, ev.unread = s.SHA256, false, false
 	clear(ev.lines)
 	out := &Snapshot{Event: e.Seq, Time: e.Time, Version: s.Version, Explicit: s.Explicit}
 	for _, r := range s.Resources {
@@ -50,7 +50,7 @@ func (ev *Evidence) foldLoaded(e journal.Event) {
 }
 
 func (ev *Evidence) foldRefused(e journal.Event) {
-	ev.loaded, ev.broken = e.Snapshot.SHA256, true
+	ev.loaded, ev.broken, ev.unread = e.Snapshot.SHA256, true, false
 	out := &Refused{Event: e.Seq, Time: e.Time}
 	for _, p := range e.Snapshot.Problems {
 		if !p.Warning {

@@ -24,34 +24,36 @@ var notPure = []string{"os", "os/exec", "net", "net/http", "lab/pkg/session", "l
 // beside the pure ones. Adapters do not know each other: they meet in
 // pkg/session or in the commands.
 var allowed = map[string][]string{
-	"lab/cmd/lab":             {"lab/pkg/cli"},
-	"lab/checks":              {"lab/pkg/journal"},
-	"lab/envoy":               {"lab/envoy/admin", "lab/pkg/child", "lab/pkg/journal"},
-	"lab/envoy/admin":         {"lab/pkg/journal"},
-	"lab/labs":                {},
-	"lab/upstreams":           {"lab/pkg/journal"},
-	"lab/pkg/bundle":          {"lab/pkg/journal"},
-	"lab/pkg/child":           {},
-	"lab/pkg/control":         {},
-	"lab/pkg/controlplane":    {"lab/pkg/journal", "lab/pkg/watch", "lab/pkg/xds"},
-	"lab/pkg/curriculum":      {"lab/pkg/journal"},
-	"lab/pkg/journal":         {},
-	"lab/pkg/problem":         {},
-	"lab/pkg/prove":           {"lab/pkg/journal", "lab/pkg/session"},
-	"lab/pkg/report":          {"lab/pkg/journal"},
-	"lab/pkg/snapshot":        {},
-	"lab/pkg/term":            {},
-	"lab/pkg/term/text":       {},
-	"lab/pkg/traffic":         {"lab/pkg/journal"},
-	"lab/pkg/watch":           {},
-	"lab/pkg/web":             {"lab/pkg/journal"},
-	"lab/pkg/words":           {},
-	"lab/pkg/xds":             {"lab/pkg/journal"},
-	"lab/pkg/session":         nil, // everything: the parts meet here
-	"lab/pkg/cli":             nil, // everything: the commands
-	"lab/pkg/labtest":         nil, // for tests
-	"lab/pkg/labtest/browser": {},
-	"lab/pkg/xds/xdstest":     nil, // for tests
+	"lab/cmd/lab":          {"lab/pkg/cli"},
+	"lab/checks":           {"lab/pkg/journal"},
+	"lab/envoy":            {"lab/envoy/admin", "lab/pkg/child", "lab/pkg/journal"},
+	"lab/envoy/admin":      {"lab/pkg/journal"},
+	"lab/labs":             {},
+	"lab/upstreams":        {"lab/pkg/journal"},
+	"lab/pkg/accesslog":    {"lab/pkg/journal"},
+	"lab/pkg/bundle":       {"lab/pkg/journal"},
+	"lab/pkg/child":        {},
+	"lab/pkg/control":      {},
+	"lab/pkg/controlplane": {"lab/pkg/journal", "lab/pkg/watch", "lab/pkg/xds"},
+	"lab/pkg/curriculum":   {"lab/pkg/journal"},
+	"lab/pkg/journal":      {},
+	"lab/pkg/problem":      {},
+	"lab/pkg/prove":        {"lab/pkg/journal", "lab/pkg/session"},
+	"lab/pkg/report":       {"lab/pkg/journal"},
+	"lab/pkg/snapshot":     {},
+	"lab/pkg/term":         {},
+	"lab/pkg/term/text":    {},
+	"lab/pkg/traffic":      {"lab/pkg/journal"},
+	"lab/pkg/watch":        {},
+	"lab/pkg/web":          {"lab/pkg/journal"},
+	"lab/pkg/words":        {},
+	"lab/pkg/xds":          {"lab/pkg/journal"},
+	"lab/pkg/session":      nil, // everything: the parts meet here
+	"lab/pkg/cli":          nil, // everything: the commands
+	"lab/pkg/labtest":      nil, // for tests
+	"lab/pkg/xds/xdstest":  nil, // for tests
+
+	"lab/pkg/labtest/browser": {}, // for tests
 }
 
 type goPackage struct {

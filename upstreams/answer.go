@@ -18,6 +18,22 @@ const (
 	promised = 100
 )
 
+// DelayHeader is a request header that delays this request's answer alone,
+// whatever the fault: "3s", at most MaxDelay.
+const DelayHeader = "x-lab-delay"
+
+// MaxDelay bounds what a request may ask for.
+const MaxDelay = time.Minute
+
+// asked reads a DelayHeader; one that is not a delay up to MaxDelay asks for none.
+func asked(header string) time.Duration {
+	d, err := time.ParseDuration(header)
+	if err != nil || d > MaxDelay {
+		return 0
+	}
+	return d
+}
+
 // active is the fault in force. A request keeps the one that it found.
 type active struct {
 	Fault
@@ -31,6 +47,9 @@ func (u *Upstream) answer(w http.ResponseWriter, r *http.Request) {
 	u.hits.add(a.text)
 	if _, err := io.Copy(io.Discard, io.LimitReader(r.Body, maxBody)); err != nil {
 		panic(http.ErrAbortHandler) // the client is gone in the middle of its request
+	}
+	if d := asked(r.Header.Get(DelayHeader)); d > 0 && !u.wait(d, r.Context().Done()) {
+		return // the client is gone
 	}
 	switch a.Kind {
 	case Status:

@@ -165,6 +165,38 @@ func (e *testEnvoy) send(t *testing.T, path string) (line logLine) {
 	return line
 }
 
+// TestSwitchWhilePending switches faults under requests that Envoy waits for:
+// one that waits for a delay ends by it, unless the upstream goes away, which
+// cuts it; and the next request meets the new fault.
+func TestSwitchWhilePending(t *testing.T) {
+	const before = "upstream_reset_before_response_started"
+	u, s := start(t)
+	e := startEnvoy(t, fmt.Sprint(u.port.num))
+	for i, c := range []struct {
+		first, then   string
+		pending, next logLine
+	}{
+		{"delay=300ms", "status=503", logLine{Code: 200, Details: "via_upstream"}, logLine{Code: 503, Details: "via_upstream"}},
+		{"slow-headers=300ms", "fin", logLine{Code: 200, Details: "via_upstream"}, logLine{Code: 503, Details: before + "{connection_termination}"}},
+		{"hang", "refuse", logLine{Code: 503, Details: before + "{connection_termination}"}, logLine{Code: 503, Details: before + "{remote_connection_failure"}},
+		{"hang-body", "black-hole", logLine{Code: 200, Details: "upstream_reset_after_response_started{"}, logLine{Code: 503, Details: before + "{connection_timeout}"}},
+	} {
+		set(t, u, c.first)
+		hits := s.hits(c.first)
+		paths := [2]string{fmt.Sprintf("/?pending=%d", i), fmt.Sprintf("/?next=%d", i)}
+		pending := make(chan logLine)
+		go func() { pending <- e.send(t, paths[0]) }()
+		poll(t, "the request to reach the upstream", func() bool { u.Flush(); return s.hits(c.first) == hits+1 })
+		set(t, u, c.then)
+		if got := <-pending; got.Code != c.pending.Code || !strings.HasPrefix(got.Details, c.pending.Details) {
+			t.Errorf("%s, then %s: the pending request ended by %+v", c.first, c.then, got)
+		}
+		if got := e.send(t, paths[1]); got.Code != c.next.Code || !strings.HasPrefix(got.Details, c.next.Details) {
+			t.Errorf("%s, then %s: the next request ended by %+v", c.first, c.then, got)
+		}
+	}
+}
+
 // TestEnvoySeesEachFault switches one upstream through the faults, under one
 // Envoy that keeps its connections, and reads what Envoy says of each.
 func TestEnvoySeesEachFault(t *testing.T) {

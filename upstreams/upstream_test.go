@@ -435,3 +435,33 @@ func TestSwitchUnderLoad(t *testing.T) {
 		t.Errorf("at the end: %d %v", status, err)
 	}
 }
+
+// TestDelayOfOneRequest: a request may ask for a delay, up to a bound, under any
+// fault, and nobody else waits for it.
+func TestDelayOfOneRequest(t *testing.T) {
+	u, _ := start(t)
+	set(t, u, "status=503")
+	ask := func(delay string) (int, time.Duration) {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+u.Addr()+"/", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Close = true
+		req.Header.Set(DelayHeader, delay)
+		began := time.Now()
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		return res.StatusCode, time.Since(began)
+	}
+	if code, took := ask("200ms"); code != 503 || took < 200*time.Millisecond {
+		t.Errorf("%d after %s", code, took)
+	}
+	for _, none := range []string{"", "x", "-5s", "61s", "1h", "5"} {
+		if code, took := ask(none); code != 503 || took > 5*time.Second {
+			t.Errorf("%q: %d after %s", none, code, took)
+		}
+	}
+}

@@ -17,7 +17,6 @@ import (
 	"lab/pkg/report"
 	"lab/pkg/session"
 	"lab/pkg/term/text"
-	"lab/pkg/traffic"
 )
 
 // style is how things look on stdout, errStyle on stderr.
@@ -189,13 +188,4 @@ func (f *Factory) printFindings(found []finding) {
 			fmt.Fprintln(f.IO.Out, "  "+x.Fix)
 		}
 	}
-}
-
-// printSummary sums up what was sent.
-func (f *Factory) printSummary(sum traffic.Summary) {
-	for _, g := range sum.Groups {
-		f.say(f.IO.Out, f.T("send.line", map[string]any{
-			"Count": g.Count, "Status": g.Status, "Upstream": g.Upstream, "Error": g.Error, "MaxMS": g.MaxMS}))
-	}
-	f.say(f.IO.Out, f.T("send.total", map[string]any{"Sent": sum.Sent, "Failed": sum.Failed}))
 }

@@ -18,7 +18,7 @@ import (
 type Values struct {
 	Params    map[string]string
 	Upstreams map[string]string // name -> "127.0.0.1:41001"
-	Ports     map[string]int    // of Listeners, by name
+	Ports     map[string]int    // of Listeners, and of what lab serves to Envoy, by name
 	Command   string            // prefix of commands that a learner types: "lab"
 }
 
@@ -29,6 +29,12 @@ func (v Values) Port(name string) (int, error) {
 		return 0, fmt.Errorf("no port %q", name)
 	}
 	return p, nil
+}
+
+// Address is where Envoy reaches what lab serves to it: "127.0.0.1:41005".
+func (v Values) Address(name string) (string, error) {
+	p, err := v.Port(name)
+	return "127.0.0.1:" + strconv.Itoa(p), err
 }
 
 // Param is a value that the seed chose.

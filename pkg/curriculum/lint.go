@@ -68,7 +68,7 @@ func (t *linter) step(s *Step) {
 func (t *linter) logic(s *Step) {
 	file := s.logicName()
 	for _, n := range s.logic.Needs {
-		if !slices.Contains([]string{checks.NeedEnvoy, checks.NeedAdmin, checks.NeedControlPlane, checks.NeedConnection, checks.NeedTraffic}, n) {
+		if !slices.Contains(checks.Needs(), n) {
 			t.fail("curriculum.need", file, 0, problem.Args{"Name": n})
 		}
 	}

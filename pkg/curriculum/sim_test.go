@@ -76,7 +76,7 @@ func newSim(t *testing.T, lab *Lab, step string, seed int64) *sim {
 	s := &sim{t: t, lab: lab, step: st, ev: checks.New(), now: time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC),
 		faults: map[string]string{}, pids: 100, version: -1,
 		bodies: map[string]map[string]any{}, printed: map[string]string{},
-		values: Values{Params: lab.Params(seed), Ports: map[string]int{"http": 41080}, Upstreams: map[string]string{}, Command: "lab"}}
+		values: Values{Params: lab.Params(seed), Ports: map[string]int{"http": 41080, "access-log": 41081}, Upstreams: map[string]string{}, Command: "lab"}}
 	for i, u := range lab.Upstreams {
 		s.values.Upstreams[u.Name] = fmt.Sprintf("127.0.0.1:%d", 41001+i)
 	}

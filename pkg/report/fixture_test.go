@@ -110,6 +110,15 @@ func conversation() []journal.Event {
 		return &journal.Probe{Name: "steady", From: at(from), To: at(from + 250), Sent: 5, Failed: 3, Groups: []journal.ProbeGroup{
 			{Status: 200, Upstream: "orders-1", Count: 2}, {Status: 503, Count: 1}, {Error: "reset", Count: 2}}}
 	}
+	access := func(from int, flags string, n int) *journal.Access {
+		a := &journal.Access{From: at(from), To: at(from + 200), Groups: []journal.AccessGroup{
+			{Probe: "steady", Path: "/", Status: 200, Details: "via_upstream", Cluster: "orders", Upstream: "127.0.0.1:41101", Attempts: 1, Count: 2}}}
+		if flags != "" {
+			a.Groups = append(a.Groups, journal.AccessGroup{Probe: "send", Path: "/", Status: 503, Flags: flags, Attempts: 1, Count: n,
+				Details: "upstream_reset_before_response_started{connection_timeout}", Cluster: "orders", Upstream: "127.0.0.1:41102"})
+		}
+		return a
+	}
 	x := []journal.Event{
 		{Source: sess, Kind: journal.KindRun, Run: &journal.Run{Lab: "08-xds", EnvoyVersion: "1.40.0", Runtime: "native", Seed: 7}},
 		{Source: sess, Kind: journal.KindProcess, Process: &journal.Process{Role: "control-plane", State: "started", Pid: 4705}},
@@ -156,6 +165,17 @@ func conversation() []journal.Event {
 		{Source: sess, Kind: journal.KindStep, Step: &journal.Step{ID: "nack", State: "hint", Rung: 2}},
 		{Source: sess, Kind: journal.KindCheck, Check: &journal.Check{Step: "nack", Verdict: "not yet"}},
 		{Source: journal.Client, Kind: journal.KindProbe, Probe: ok(5000, 2)},
+		{Source: journal.Envoy, Kind: journal.KindAccess, Access: access(900, "UF", 3)},
+		{Source: journal.Envoy, Kind: journal.KindAccess, Access: access(1150, "", 5)},
+		{Source: journal.Envoy, Kind: journal.KindAccess, Access: access(1400, "UF", 2)},
+		{Source: journal.Client, Kind: journal.KindProbe, Probe: &journal.Probe{Name: "slow", From: at(1500), To: at(1500)}},
+		{Source: journal.Envoy, Kind: journal.KindAccess, Access: access(1650, "UF", 1)},
+		{Source: journal.Client, Kind: journal.KindProbe, Probe: &journal.Probe{Name: "slow", From: at(1500), To: at(4500), Sent: 1,
+			Groups: []journal.ProbeGroup{{Status: 200, Upstream: "orders-1", Count: 1}}}},
+		{Source: journal.Client, Kind: journal.KindProbe, Probe: &journal.Probe{Name: "slow", From: at(1500), To: at(2500), Sent: 1, Failed: 1,
+			Groups: []journal.ProbeGroup{{Error: "stopped", Count: 1}}}},
+		{Source: sess, Kind: journal.KindNote, Note: &journal.Note{Code: "access-stranger", Args: map[string]string{"peer": "127.0.0.1:5001"}}},
+		{Source: sess, Kind: journal.KindNote, Note: &journal.Note{Code: "access-not-counted", Args: map[string]string{"count": "7"}}},
 	}
 	for i := range x {
 		x[i].Seq, x[i].Time = int64(i+1), at(i*41)

@@ -62,8 +62,12 @@ func (t *Story) happening(e journal.Event) string {
 	switch {
 	case e.Process != nil:
 		return t.process(*e.Process)
+	case e.Probe != nil && e.Probe.Name == slow:
+		return t.slow(*e.Probe)
 	case e.Probe != nil:
 		return t.probe(*e.Probe)
+	case e.Access != nil:
+		return t.access(*e.Access)
 	case e.Hit != nil:
 		h := e.Hit
 		return t.s.t("report.say.hit", args{"Name": h.Upstream, "Count": h.Count, "Fault": h.Fault})

@@ -13,7 +13,7 @@ import (
 type Filter struct {
 	Type string // "CDS": only what was said about this type
 	Raw  bool   // events as JSON lines, as they are stored
-	All  bool   // also requests, every stat and checks
+	All  bool   // also requests that went well, every stat and checks
 }
 
 // Teller tells a journal line by line, as events come in. Requests that went
@@ -26,11 +26,12 @@ type Teller struct {
 	s     Style
 	story *Story
 	alike probes
+	ended accesses
 }
 
 // NewTeller writes to w. asJSON, like Filter.Raw, writes one event a line.
 func NewTeller(w io.Writer, f Filter, asJSON bool, s Style) *Teller {
-	t := &Teller{w: w, f: f, s: s, story: NewStory(s)}
+	t := &Teller{w: w, f: f, s: s, story: NewStory(s), ended: accesses{again: f.All}}
 	if asJSON || f.Raw {
 		t.raw = json.NewEncoder(w)
 		t.raw.SetEscapeHTML(false)
@@ -62,12 +63,13 @@ func (t *Teller) Tell(e journal.Event) error {
 	if !t.wanted(e) {
 		return nil
 	}
-	if e.Kind == journal.KindProbe {
-		if t.alike.add(e) {
+	add := t.held(e)
+	if add != nil {
+		if add(e) {
 			return nil
 		}
 		err := t.Flush()
-		t.alike.add(e)
+		add(e)
 		return err
 	}
 	body := t.story.Sentence(e)
@@ -81,13 +83,38 @@ func (t *Teller) Tell(e journal.Event) error {
 	return err
 }
 
+// held is what sums up windows of requests that went alike, nil for another
+// event.
+func (t *Teller) held(e journal.Event) func(journal.Event) bool {
+	switch {
+	case e.Kind == journal.KindProbe && e.Probe.Name != slow:
+		return t.alike.add
+	case e.Kind == journal.KindAccess:
+		if !t.f.All {
+			a := *e.Access
+			a.Groups = wrong(a.Groups)
+			return func(e journal.Event) bool {
+				e.Access = &a
+				return t.ended.add(e)
+			}
+		}
+		return t.ended.add
+	}
+	t.ended.key = "" // what happened since may be why
+	return nil
+}
+
 // Flush writes what was held back to be summed up.
 func (t *Teller) Flush() error {
-	e, ok := t.alike.sum()
-	if !ok {
-		return nil
+	out := ""
+	if e, ok := t.ended.sum(); ok {
+		out = t.s.line(e, t.story.access(*e.Access))
 	}
-	_, err := io.WriteString(t.w, t.s.line(e, t.story.probe(*e.Probe)))
+	if e, ok := t.alike.sum(); ok {
+		line := t.s.line(e, t.story.probe(*e.Probe))
+		out = line + out
+	}
+	_, err := io.WriteString(t.w, out)
 	return err
 }
 
@@ -103,8 +130,12 @@ func (t *Teller) wanted(e journal.Event) bool {
 		return t.ofType(e) || e.Kind == journal.KindStreamOpen
 	}
 	switch e.Kind {
-	case journal.KindHit, journal.KindCheck, journal.KindProbe:
+	case journal.KindHit, journal.KindCheck:
 		return t.f.All
+	case journal.KindProbe:
+		return t.f.All || e.Probe.Name == slow
+	case journal.KindAccess:
+		return t.f.All || len(wrong(e.Access.Groups)) > 0
 	case journal.KindStats:
 		return t.f.All || notable(e.Stats)
 	default:

@@ -78,6 +78,9 @@ func (s *Session) serveCalls(l net.Listener) *http.Server {
 	handle(mux, s, "/answer", s.answer)
 	handle(mux, s, "/part", s.part)
 	handle(mux, s, "/fault", s.fault)
+	handle(mux, s, "/begin", s.begin)
+	handle(mux, s, "/sent", s.sent)
+	mux.HandleFunc("POST /slow", s.slow)
 	handle(mux, s, "/resume", func(ctx context.Context, _ Ask) (Nothing, error) { return Nothing{}, s.resume(ctx) })
 	handle(mux, s, "/wait", s.wait)
 	control.Handle(mux, "/who", func(context.Context, Ask) (Who, error) {

@@ -50,7 +50,7 @@ type Run struct {
 	Envoy         EnvoyBinary       `json:"envoy"`
 	Socket        string            `json:"socket"`
 	BaseID        uint32            `json:"base_id"`
-	Ports         map[string]int    `json:"ports"` // listeners, control plane and page, by name
+	Ports         map[string]int    `json:"ports"` // listeners, the control plane, the access log and the page, by name
 	PageToken     string            `json:"page_token,omitempty"`
 	Upstreams     map[string]string `json:"upstreams"` // name -> address
 	Pids          map[string]Pid    `json:"pids"`      // of the last session's processes, by role

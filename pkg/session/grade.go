@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"path/filepath"
 	"time"
 
 	"lab/checks"
@@ -125,14 +126,28 @@ func (s *Session) settle(ctx context.Context, step *curriculum.Step, in CheckCal
 // the file as it is now, Envoy was asked, and the requests so far are counted.
 // What does not answer is left to the verdict.
 func (s *Session) catchUp(ctx context.Context) {
+	s.awaitReading(ctx)
 	ctx, cancel := context.WithTimeout(ctx, freshWithin)
 	defer cancel()
-	if _, sum, err := watch.Read(s.folder.Snapshot()); err == nil && s.controlPlane().alive() {
-		s.await(ctx, s.controlPlane().done, func() bool { return s.evidence.Loaded() == sum })
-	}
 	s.sample(ctx)
 	if s.steady != nil {
 		s.steady.Flush()
+	}
+}
+
+// awaitReading waits until the control plane has read the file as it is now,
+// and notes it where one that runs does not: it is stopped, or starved.
+func (s *Session) awaitReading(ctx context.Context) {
+	waiting, cancel := context.WithTimeout(ctx, freshWithin)
+	defer cancel()
+	cp := s.controlPlane()
+	_, sum, err := watch.Read(s.folder.Snapshot())
+	if err != nil || !cp.alive() {
+		return
+	}
+	read := s.await(waiting, cp.done, func() bool { return s.evidence.Loaded() == sum })
+	if !read && cp.alive() && ctx.Err() == nil {
+		s.note("file-unread", map[string]string{"file": filepath.Base(s.folder.Snapshot())})
 	}
 }
 

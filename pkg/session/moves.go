@@ -158,22 +158,6 @@ func (s *Session) settleFile(ctx context.Context, step *curriculum.Step) error {
 	return s.notReached(step)
 }
 
-// inSync tells whether the file in force is what Envoy acknowledged, for every
-// type that it has. It is asked under the lock.
-func (s *Session) inSync() bool {
-	l := s.view.loaded
-	if l == nil || s.view.refused != nil || l.SHA256 != s.wantFile {
-		return false
-	}
-	for _, r := range l.Resources {
-		tv := s.view.now().types[r.Type]
-		if tv == nil || tv.accept[r.Name] != r.Hash {
-			return false
-		}
-	}
-	return true
-}
-
 func (s *Session) until(ctx context.Context, step *curriculum.Step) error {
 	if step.Start.Until == "" {
 		return nil

@@ -2,13 +2,9 @@ package session
 
 import (
 	"context"
-	"fmt"
-	"maps"
-	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
-	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -143,37 +139,4 @@ func exitOf(st *os.ProcessState) envoy.Exit {
 		e.Signal = unix.SignalName(ws.Signal())
 	}
 	return e
-}
-
-// The ports of a run are below those that systems give to whoever asks for any
-// (Linux, ip(7), ip_local_port_range: from 32768): a stopped run finds its ports
-// free again.
-const (
-	firstPort = 20000
-	lastPort  = 32767
-)
-
-// freePort gives a loopback port that is free now and that the run does not use.
-func (s *Session) freePort() (int, error) {
-	for range 100 {
-		p := firstPort + rand.IntN(lastPort-firstPort+1) //nolint:gosec // no secret
-		if !slices.Contains(slices.Collect(maps.Values(s.run.Ports)), p) && portFree("", p) == nil {
-			return p, nil
-		}
-	}
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
-}
-
-// portFree refuses a port that somebody else took since the run was made.
-func portFree(name string, port int) error {
-	l, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", port))
-	if err != nil {
-		return problem.New("session.port-taken", problem.Args{"Name": name, "Port": port, "Error": Reason(err)}).Wrap(err)
-	}
-	return l.Close()
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // recallRest bounds the events kept beside the conversation.
-const recallRest = 500
+const recallRest = 1000
 
 // recall keeps the events that a verdict may cite, so that their sentences can
 // be told without reading the journal: the conversation since the stream that
@@ -21,7 +21,7 @@ func (r *recall) fold(e journal.Event) {
 	switch e.Kind {
 	case journal.KindHit:
 		return
-	case journal.KindStats, journal.KindHosts, journal.KindProbe, journal.KindNote, journal.KindCheck:
+	case journal.KindStats, journal.KindHosts, journal.KindProbe, journal.KindAccess, journal.KindNote, journal.KindCheck:
 		if len(r.rest) >= 2*recallRest {
 			r.rest = slices.Delete(r.rest, 0, recallRest)
 		}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"math/rand/v2"
-	"net"
 	"os"
 	"path/filepath"
 	"sync"
@@ -13,12 +11,12 @@ import (
 
 	"lab/checks"
 	"lab/envoy"
+	"lab/pkg/accesslog"
 	"lab/pkg/control"
 	"lab/pkg/curriculum"
 	"lab/pkg/journal"
 	"lab/pkg/problem"
 	"lab/pkg/traffic"
-	"lab/pkg/watch"
 	"lab/pkg/web"
 	"lab/upstreams"
 )
@@ -55,6 +53,7 @@ type Session struct {
 	epochs    []*envoyPart // every epoch since the last cold start
 	upstreams map[string]*upstreams.Upstream
 	steady    *traffic.Generator
+	access    *accesslog.Server
 	lastCheck *checks.Report
 	wantFile  string // SHA-256 of the file that a step's start wrote
 }
@@ -224,6 +223,9 @@ func (s *Session) startParts(ctx context.Context, stage func(Stage)) error {
 	if err := s.openJournal(); err != nil {
 		return err
 	}
+	if err := s.startAccessLog(); err != nil {
+		return err
+	}
 	s.background.Go(s.step().Prepare) // while the parts start
 	if err := s.startControlPlane(ctx); err != nil {
 		return err
@@ -261,33 +263,6 @@ func (s *Session) openJournal() error {
 	return nil
 }
 
-// conversationWithin bounds the wait for Envoy's answers to the file that is
-// there. A file that Envoy rejects or that cannot be sent is no reason to wait:
-// status tells.
-const conversationWithin = 2 * time.Second
-
-// awaitConversation returns when the journal has Envoy's answer for each type
-// of the file.
-func (s *Session) awaitConversation(ctx context.Context) {
-	_, sum, err := watch.Read(s.folder.Snapshot())
-	if err != nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, conversationWithin)
-	defer cancel()
-	s.mu.Lock()
-	s.wantFile = sum
-	s.mu.Unlock()
-	s.await(ctx, nil, func() bool {
-		for _, tv := range s.view.now().types {
-			if tv.reject != nil {
-				return true
-			}
-		}
-		return s.view.refused != nil || s.inSync()
-	})
-}
-
 // coldStart starts epoch 0 and, where the file is good, waits until Envoy has
 // what it says.
 func (s *Session) coldStart(ctx context.Context) error {
@@ -322,61 +297,6 @@ func (s *Session) coldStart(ctx context.Context) error {
 	return err
 }
 
-func (s *Session) startUpstreams() error {
-	if s.run.Upstreams == nil {
-		s.run.Upstreams = map[string]string{}
-	}
-	for _, u := range s.lab.Upstreams {
-		addr := s.run.Upstreams[u.Name]
-		if addr == "" {
-			p, err := s.freePort()
-			if err != nil {
-				return err
-			}
-			addr = net.JoinHostPort("127.0.0.1", itoa(p))
-		}
-		up, err := upstreams.Start(upstreams.Config{Name: u.Name, Addr: addr, Sink: s.journal, Now: s.now})
-		if err != nil {
-			return err
-		}
-		s.mu.Lock()
-		s.upstreams[u.Name] = up
-		s.mu.Unlock()
-		s.run.Upstreams[u.Name] = up.Addr()
-	}
-	return nil
-}
-
-// choosePorts keeps the ports of an earlier start: the learner's file and
-// Envoy's bootstrap name them.
-func (s *Session) choosePorts() error {
-	if s.run.Ports == nil {
-		s.run.Ports = map[string]int{}
-	}
-	for _, name := range append([]string{roleControlPlane}, s.lab.Listeners...) {
-		if p := s.run.Ports[name]; p != 0 {
-			if err := portFree(name, p); err != nil {
-				return err
-			}
-			continue
-		}
-		p, err := s.freePort()
-		if err != nil {
-			return err
-		}
-		s.run.Ports[name] = p
-	}
-	if s.run.BaseID == 0 {
-		id, err := envoy.PickBaseID(rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))) //nolint:gosec // no secret
-		if err != nil {
-			return err
-		}
-		s.run.BaseID = uint32(id) //nolint:gosec // below 400,000,000
-	}
-	s.rememberPids()
-	return s.save() // before anything with a pid or a base id starts
-}
-
 // writeStart gives the learner the file of the first step, where there is none.
 func (s *Session) writeStart() error {
 	if _, err := os.Stat(s.folder.Snapshot()); err == nil {
@@ -391,7 +311,7 @@ func (s *Session) writeStart() error {
 
 func (s *Session) startTraffic(ctx context.Context) {
 	s.steady = traffic.Steady(traffic.Config{
-		Name: "steady", Rate: s.lab.Traffic.Rate, Timeout: 2 * time.Second, Sink: s.journal, Now: s.now,
+		Name: "steady", Rate: s.lab.Traffic.Rate, Timeout: 2 * time.Second, Mark: s.access.Mark("steady"), Sink: s.journal, Now: s.now,
 		URL: func() string {
 			return "http://127.0.0.1:" + itoa(s.run.Ports["http"]) + filepath.ToSlash(s.lab.Traffic.Path)
 		},
@@ -408,6 +328,9 @@ func (s *Session) stopParts() {
 		s.steady.Stop()
 	}
 	s.stopEnvoy()
+	if s.access != nil {
+		s.access.Close()
+	}
 	s.stopControlPlane(sigTerm)
 	s.mu.Lock()
 	ups := s.upstreams
@@ -420,13 +343,4 @@ func (s *Session) stopParts() {
 		Process: &journal.Process{Role: roleSession, State: "exited", Pid: os.Getpid(), By: "lab"}})
 	s.run.Pids = nil
 	_ = s.save() // the folder may be gone
-}
-
-// upstreamPorts are the ports by name.
-func upstreamPorts(addrs map[string]string) map[string]string {
-	out := map[string]string{}
-	for name, a := range addrs {
-		_, out[name], _ = net.SplitHostPort(a) // an address that we made
-	}
-	return out
 }

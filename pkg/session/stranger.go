@@ -18,18 +18,19 @@ type identified struct{ s *Session }
 
 func (i identified) Emit(e journal.Event) {
 	if e.Kind == journal.KindStreamOpen && e.Stream != nil && e.Stream.State == "opened" {
-		e.Stream.Client = i.client(e.Stream.Peer)
+		e.Stream.Client = i.s.owner(e.Stream.Peer, i.s.adsAddress())
 	}
 	i.s.emit(e)
 }
 
-// client is the Envoy that holds the other end of a connection.
-func (i identified) client(peer string) int {
-	i.s.starting.Lock()
-	epochs, ads := i.s.running(), i.s.adsAddress()
-	i.s.starting.Unlock()
+// owner is the Envoy that holds the other end of a connection from peer to an
+// address of ours; 0 where the system does not show it, or journal.Stranger.
+func (s *Session) owner(peer, ours string) int {
+	s.starting.Lock()
+	epochs := s.running()
+	s.starting.Unlock()
 	for range tries {
-		inode, known := socketInode(peer, ads)
+		inode, known := socketInode(peer, ours)
 		if !known {
 			return 0
 		}

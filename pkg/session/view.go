@@ -133,6 +133,9 @@ func (v *view) fold(e journal.Event) {
 	case journal.KindProcess:
 		v.foldProcess(*e.Process)
 	case journal.KindProbe:
+		if e.Probe.Name != "steady" {
+			return
+		}
 		v.probes = append(v.probes, *e.Probe)
 		for len(v.probes) > 1 && e.Time.Sub(v.probes[0].To) > trafficWindow {
 			v.probes = v.probes[1:]

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"net"
 	"net/http"
@@ -54,11 +55,23 @@ func (r result) failed() bool {
 	return r.err != "" || r.status >= http.StatusBadRequest || r.upstream == ""
 }
 
+// ProbeHeader is the request header that carries Mark.
+const ProbeHeader = "x-lab-probe"
+
 // sender sends requests, each over its own connection.
 type sender struct {
 	agent   string
+	headers http.Header // of each request, besides the agent
 	timeout time.Duration
 	now     func() time.Time
+}
+
+// marked are the headers of requests with a mark, none for "".
+func marked(mark string) http.Header {
+	if mark == "" {
+		return nil
+	}
+	return http.Header{http.CanonicalHeaderKey(ProbeHeader): {mark}}
 }
 
 // target joins a Listener's address and a path; path "" is the path that base
@@ -110,7 +123,9 @@ func (s *sender) exchange(ctx context.Context, to *url.URL, r *result) error {
 	// Reads and writes end when ctx does.
 	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
 
-	req := &http.Request{Method: http.MethodGet, URL: to, Host: to.Host, Close: true, Header: http.Header{"User-Agent": {s.agent}}}
+	headers := http.Header{"User-Agent": {s.agent}}
+	maps.Copy(headers, s.headers)
+	req := &http.Request{Method: http.MethodGet, URL: to, Host: to.Host, Close: true, Header: headers}
 	if err := req.Write(conn); err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ type SendConfig struct {
 	Concurrency int           // how many at a time
 	Rate        float64       // the most a second; 0 is as fast as they go
 	Timeout     time.Duration // of one request
+	Mark        string        // value of ProbeHeader, "" for none: it tells Envoy's access log whose request it is
 	Sink        journal.Sink
 	Now         func() time.Time
 }
@@ -44,7 +45,7 @@ func Send(ctx context.Context, c SendConfig) (Summary, error) {
 	if c.N < 1 || c.Concurrency < 1 || c.Rate < 0 {
 		return Summary{}, errors.New("traffic: nothing to send")
 	}
-	s := sender{agent: "lab/send", timeout: c.Timeout, now: c.Now}
+	s := sender{agent: "lab/send", headers: marked(c.Mark), timeout: c.Timeout, now: c.Now}
 	w := &window{name: "send", sink: c.Sink, now: c.Now}
 	jobs, done := make(chan struct{}), make(chan struct{})
 	go feed(ctx, c, jobs)

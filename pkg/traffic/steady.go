@@ -12,7 +12,7 @@ import (
 // time.
 const maxInFlight = 64
 
-// Config is what a Generator needs; every field must be set.
+// Config is what a Generator needs; every field without a remark must be set.
 type Config struct {
 	Name string // of the probe in the journal: "steady"
 	// URL gives the Listener's present address and the path to ask for
@@ -21,6 +21,7 @@ type Config struct {
 	URL     func() string
 	Rate    float64       // requests a second, above 0
 	Timeout time.Duration // of one request, from connecting to the end of the body
+	Mark    string        // value of ProbeHeader; may be ""
 	Sink    journal.Sink
 	Now     func() time.Time
 }
@@ -43,7 +44,7 @@ type Generator struct {
 func Steady(c Config) *Generator {
 	return &Generator{
 		cfg:    c,
-		sender: sender{agent: "lab/" + c.Name, timeout: c.Timeout, now: c.Now},
+		sender: sender{agent: "lab/" + c.Name, headers: marked(c.Mark), timeout: c.Timeout, now: c.Now},
 		window: window{name: c.Name, sink: c.Sink, now: c.Now},
 		free:   make(chan struct{}, maxInFlight),
 		cancel: func() {},
