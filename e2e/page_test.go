@@ -96,8 +96,21 @@ func TestPageThroughSteps(t *testing.T) {
 	if st := l.Status(); len(st.Rejected) != 1 || !strings.Contains(st.Rejected[0].Source, "connect_timeout: 0s") || st.Rejected[0].Line == 0 {
 		t.Errorf("status marks no line: %+v", st.Rejected)
 	}
+	const all = `document.querySelector("#verdict").dataset.verdict === "passed" && document.querySelector("#grade").dataset.step === `
+	tab.Wait("all is met", all+`"nack"`)
+	l.OK("check")
+	tab.Wait("step 4", has("#title", "Each type on its own"))
+	l.Edit("server_name: envoy #", "server_name: "+l.Status().Params["server_name"]+" #")
+	tab.Wait("all is met", all+`"per-type"`)
+	tab.Wait("LDS goes on alone", cell("LDS", 1)+" === "+cell("LDS", 2)+" && "+cell("CDS", 1)+" !== "+cell("CDS", 2))
+	l.OK("check")
+	tab.Wait("step 5", has("#title", "Repair"))
 	l.Edit("connect_timeout: 0s", "connect_timeout: 2s")
 	tab.Wait("the red line is gone", `document.querySelector("#troubles").hidden`)
+	tab.Wait("what is in effect is asked", `document.querySelector("#a-in-effect") !== null`)
+	l.OK("answer", "in-effect", l.Status().Types["CDS"].InEffect)
+	tab.Wait("an answer from the terminal is on the page", has("#q-in-effect .said", "Your answer: "))
+	tab.Wait("all is met", all+`"repair"`)
 	quiet(t, tab)
 }
 
