@@ -306,7 +306,8 @@ func TestPageAccessible(t *testing.T) {
 	}
 	tab.Size(390, 844)
 	if w := browser.Value[int](tab, `document.documentElement.scrollWidth`); w > 390 {
-		t.Errorf("on a phone the page is %d wide", w)
+		t.Errorf("on a phone the page is %d wide: %s", w, tab.Eval(`[...document.querySelectorAll("*")].filter(e => e.getBoundingClientRect().right > 390)
+			.map(e => e.tagName + "#" + e.id + "." + e.className + " " + Math.round(e.getBoundingClientRect().right)).join(", ")`))
 	}
 	quiet(t, tab)
 }
