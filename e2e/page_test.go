@@ -2,10 +2,13 @@ package e2e
 
 import (
 	"fmt"
+	"net"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp/kb"
 
@@ -195,6 +198,74 @@ func TestPageSurvivesRestart(t *testing.T) {
 			t.Errorf("the console has %q", e)
 		}
 	}
+}
+
+// A page whose port another program took gets another one; the run starts all
+// the same, and status tells the address that is good now.
+func TestPagePortTaken(t *testing.T) {
+	t.Parallel()
+	l := labtest.New(t)
+	l.OK("start", "08-xds")
+	first := l.Status().Page
+	l.OK("stop")
+	u, err := url.Parse(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := net.Listen("tcp", u.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	l.OK("start")
+	st := serving(t, l)
+	if st.Page == first {
+		t.Fatalf("the page is still said to be at %s", first)
+	}
+	tab := browser.Open(t, 1280, 800)
+	tab.Go(st.Page)
+	tab.Wait("the page is live", has("#live", "live"))
+	quiet(t, tab)
+}
+
+// Outlier detection on the page: the host goes out and comes back by itself, and
+// Envoy puts it back within the range that was estimated.
+func TestPageEjection(t *testing.T) {
+	t.Parallel()
+	l := labtest.New(t)
+	l.OK("start", "08-xds")
+	tab := browser.Open(t, 1280, 800)
+	tab.Go(serving(t, l).Page)
+	tab.Wait("the page is live", has("#live", "live"))
+	l.Edit("connect_timeout: 1s", `connect_timeout: 1s
+    outlier_detection: {consecutive_5xx: 2, interval: 1s, base_ejection_time: 4s, max_ejection_percent: 50, enforcing_success_rate: 0}`)
+	tab.Wait("the Cluster is accepted", cell("CDS", 2)+" === "+cell("CDS", 1)+" && "+has("#rows", "snapshot"))
+	l.Await("CDS in effect", func() bool { c := l.Status().Types["CDS"]; return c.InEffect == c.Sent })
+	l.OK("upstream", "set", "orders-3", "status=503")
+	tab.Wait("failed requests in the diagram", has(".k-failing", "✘"))
+	tab.Wait("the ejection in the diagram", has(".k-ejected", "ejected"))
+	tab.Wait("the estimate", has("#hosts tr.ejected .back", "(estimate)")+` && !document.querySelector("#estimate").hidden`)
+	l.OK("upstream", "set", "orders-3", "ok")
+	tab.Wait("the return in the diagram", has(".k-returned", "is back"))
+	tab.Wait("all are healthy", `document.querySelectorAll("#hosts tr.healthy").length === 3`)
+	var out, back time.Time
+	for _, e := range l.Events() {
+		if e.Kind != journal.KindHosts {
+			continue
+		}
+		ejected := slices.ContainsFunc(e.Hosts.Hosts, func(h journal.Host) bool { return slices.Contains(h.Flags, "failed_outlier_check") })
+		if ejected && out.IsZero() {
+			out = e.Time
+		} else if !ejected && !out.IsZero() && back.IsZero() {
+			back = e.Time
+		}
+	}
+	// Both times are those of a sample, every 100 ms and later on a busy machine.
+	const late = 500 * time.Millisecond
+	if took := back.Sub(out); took < 4*time.Second-late || took > 5*time.Second+late {
+		t.Errorf("ejected for %v, estimated 4 s to 5 s", took)
+	}
+	quiet(t, tab)
 }
 
 // Names that a learner writes stay text, in every part of the page.

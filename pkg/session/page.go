@@ -29,11 +29,8 @@ func (s *Session) servePage(ctx context.Context) error {
 		_ = l.Close()
 		return err
 	}
-	s.background.Go(func() { _ = srv.Serve(l) }) // ends with Close
-	s.background.Go(func() {
-		<-ctx.Done()
-		_ = srv.Close()
-	})
+	go func() { _ = srv.Serve(l) }() // ends with Close
+	context.AfterFunc(ctx, func() { _ = srv.Close() })
 	return nil
 }
 

@@ -139,6 +139,9 @@ func TestToken(t *testing.T) {
 		}
 	}
 	body, _ := io.ReadAll(s.send("GET", "/", "", with(c.Value)).Body)
+	if strings.Contains(string(body), "<page.") || strings.Contains(string(body), `\u003cpage.`) {
+		t.Errorf("words are missing:\n%s", body)
+	}
 	if strings.Contains(string(body), token) || strings.Contains(string(body), c.Value) {
 		t.Error("the page holds its token or its cookie")
 	}
