@@ -108,10 +108,10 @@ func (h *handler) lang(r *http.Request) string {
 
 // index is the page without its contents, which /events brings.
 func (h *handler) index(w http.ResponseWriter, r *http.Request) {
-	s := speaker{words.For(h.lang(r))}
+	s := h.page.speak(h.lang(r))
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	_ = h.html.Execute(w, map[string]any{ // who has gone away reads no error
-		"Lang": h.lang(r), "T": func(id string) string { return s.w.T("page."+id, map[string]any{"Lab": h.page.lab.Command()}) },
+		"Lang": h.lang(r), "T": func(id string) string { return s.t("page."+id, nil) },
 		"Script": s.script(), "Secret": h.guard.derive("answer"), "Command": h.page.lab.Command(),
 	})
 }
@@ -120,7 +120,7 @@ func (h *handler) index(w http.ResponseWriter, r *http.Request) {
 func (s speaker) script() map[string]string {
 	out := map[string]string{}
 	for _, k := range scriptWords {
-		out[k] = s.w.T("page.js."+k, map[string]any{"Lab": ""})
+		out[k] = s.t("page.js."+k, nil)
 	}
 	return out
 }
@@ -165,7 +165,7 @@ func (h *handler) answer(w http.ResponseWriter, r *http.Request) {
 
 // refuse says why in words that show nothing of the run.
 func (h *handler) refuse(w http.ResponseWriter, r *http.Request, status int) {
-	s := speaker{words.For(h.lang(r))}
+	s := h.page.speak(h.lang(r))
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(status)
 	id := "page.refused.other"
@@ -179,5 +179,5 @@ func (h *handler) refuse(w http.ResponseWriter, r *http.Request, status int) {
 	case http.StatusServiceUnavailable:
 		id = "page.refused.full"
 	}
-	_, _ = w.Write([]byte(s.t(id, map[string]any{"Lab": h.page.lab.Command()}) + "\n"))
+	_, _ = w.Write([]byte(s.t(id, nil) + "\n"))
 }

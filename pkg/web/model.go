@@ -148,11 +148,17 @@ type mark struct {
 	at   time.Time
 	kind string // "snapshot", "nack", "process"
 	text string
+
+	epoch int // of an Envoy that started or ended
 }
 
 func (m *Model) mark(e journal.Event, kind, text string) {
+	epoch := 0
+	if e.Process != nil {
+		epoch = e.Process.Epoch
+	}
 	if len(m.marks) == maxMarks {
 		m.marks = append(m.marks[:0:0], m.marks[1:]...)
 	}
-	m.marks = append(m.marks, mark{e.Seq, e.Time, kind, text})
+	m.marks = append(m.marks, mark{e.Seq, e.Time, kind, text, epoch})
 }

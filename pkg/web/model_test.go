@@ -63,7 +63,7 @@ func (s *story) hosts(flags map[string][]string) {
 // lines are the rows in English, with their marks.
 func (s *story) lines() []string {
 	var out []string
-	for _, r := range (speaker{words.English()}).frame(s.m.since(0), start).Rows {
+	for _, r := range (speaker{words.English(), "lab"}).frame(s.m.since(0), start).Rows {
 		out = append(out, strings.TrimSpace(fmt.Sprintf("%d>%d %s %s", r.From, r.To, r.Mark, r.Label)))
 	}
 	return out
@@ -168,7 +168,7 @@ func TestEjectionUnknown(t *testing.T) {
 	s := newStory()
 	s.begin()
 	s.hosts(map[string][]string{"127.0.0.1:1": {"failed_outlier_check"}})
-	v := (speaker{words.English()}).frame(s.m.since(0), start)
+	v := (speaker{words.English(), "lab"}).frame(s.m.since(0), start)
 	if h := (*v.Hosts)[0]; h.State != "ejected" || h.Latest != 0 {
 		t.Errorf("%+v", h)
 	}

@@ -172,7 +172,7 @@ func (p *Page) refresh() (due time.Duration) {
 
 // ask brings the sections of a language up to date, and tells whether they changed.
 func (p *Page) ask(lang string) bool {
-	s := speaker{words.For(lang)}
+	s := p.speak(lang)
 	parts, problem := s.askLab(p.lab, lang)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -196,6 +196,9 @@ func (p *Page) ask(lang string) bool {
 	return sec.version == next
 }
 
+// speak puts things into a language.
+func (p *Page) speak(lang string) speaker { return speaker{words.For(lang), p.lab.Command()} }
+
 // askLab gives state, step and grade; what cannot be had is nil, and why is told.
 func (s speaker) askLab(lab Lab, lang string) (parts [3]json.RawMessage, problem string) {
 	parts[0] = encode(s.state(lab.Status()))
@@ -211,7 +214,7 @@ func (s speaker) askLab(lab Lab, lang string) (parts [3]json.RawMessage, problem
 	if err != nil {
 		return parts, s.t("page.fault", map[string]any{"Error": short(err.Error())})
 	}
-	parts[1], parts[2] = encode(view), encode(s.grade(grade, lab.Command()))
+	parts[1], parts[2] = encode(view), encode(s.grade(grade))
 	return parts, ""
 }
 
@@ -266,7 +269,7 @@ type wire struct {
 }
 
 func (p *Page) encode(c changes, at cursor, sec *sections) []byte {
-	f := wire{frame: speaker{words.For(at.lang)}.frame(c, p.now())}
+	f := wire{frame: p.speak(at.lang).frame(c, p.now())}
 	for i, to := range []*json.RawMessage{&f.State, &f.Step, &f.Grade} {
 		if sec.at[i] > at.sections {
 			*to = sec.parts[i]

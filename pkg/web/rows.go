@@ -32,7 +32,8 @@ type row struct {
 	typ, version, nonce string
 	text                string   // a name, a file, a reason, a step
 	names               []string // of resources or addresses
-	epoch               int      // of the Envoy, where it is not the first
+	epoch               int      // of the Envoy
+	overlap             bool     // another epoch runs, too
 	count               int
 	failed              int
 	statuses, upstreams map[string]int
@@ -47,7 +48,7 @@ func (r *row) copy() row {
 
 // add puts a row at the end, and lets the first one go where there are too many.
 func (m *Model) add(e journal.Event, r row) {
-	r.seq, r.changed, r.at = e.Seq, e.Seq, e.Time
+	r.seq, r.changed, r.at, r.overlap = e.Seq, e.Seq, e.Time, len(m.epochs) > 1
 	if len(m.rows) == maxRows {
 		m.end = max(m.end, m.rows[0].changed)
 		m.rows = append(m.rows[:0:0], m.rows[1:]...)
@@ -168,11 +169,7 @@ func (m *Model) foldProcess(e journal.Event) {
 	if p.Role == "session" && p.State == "exited" {
 		return
 	}
-	why := p.Signal
-	if p.By != "" {
-		why = p.By
-	}
-	m.add(e, row{kind: p.Role + "-" + p.State, lane: in, epoch: p.Epoch, text: short(why)})
+	m.add(e, row{kind: p.Role + "-" + p.State, lane: in, epoch: p.Epoch, text: short(p.Signal), names: shorts(strings.Fields(p.By))})
 	if p.Role != "session" && p.State != "ready" {
 		m.mark(e, "process", p.Role+"-"+p.State)
 	}

@@ -109,7 +109,11 @@ func (s speaker) envoyPart(st report.Status) partView {
 	if st.Envoy.Pid == 0 {
 		return partView{false, s.t("report.status.down", nil)}
 	}
-	return partView{st.Envoy.Ready, s.t("page.part.envoy", map[string]any{"Version": st.Envoy.Version, "Epoch": st.Envoy.Epoch, "Ready": st.Envoy.Ready})}
+	line := s.t("page.part.envoy", map[string]any{"Version": st.Envoy.Version, "Epoch": st.Envoy.Epoch, "Ready": st.Envoy.Ready})
+	for _, o := range st.Envoy.Others {
+		line += s.t("page.part.other-epoch", map[string]any{"Epoch": o.Epoch})
+	}
+	return partView{st.Envoy.Ready, line}
 }
 
 func (s speaker) controlPart(st report.Status) partView {
@@ -200,15 +204,19 @@ func (s speaker) refused(r report.RefusedFile, problems []report.FileProblem) tr
 	}
 	p := problems[i]
 	t.Line, t.Source = p.Line, short(p.Source)
-	what := p.Text
+	what, fix := p.Text, ""
 	if id := "problem." + p.Code + ".what"; s.w.Has(id) {
-		args := problem.Args{}
+		args := problem.Args{"Lab": s.lab}
 		for k, v := range p.Args {
 			args[k] = short(v)
 		}
-		what = (&problem.Problem{Code: p.Code, Args: args}).What(s.w)
+		known := &problem.Problem{Code: p.Code, Args: args}
+		what, fix = known.What(s.w), known.Fix(s.w)
 	}
 	t.More = []string{s.t("page.trouble.place", map[string]any{"Line": p.Line, "Col": p.Col, "What": text.CleanLine(what)})}
+	if fix != "" {
+		t.More = append(t.More, text.CleanLine(fix))
+	}
 	return t
 }
 
@@ -231,7 +239,7 @@ func (s speaker) step(st Step, qs []Question) (*stepView, error) {
 	return &stepView{st.ID, s.t("page.step.head", map[string]any{"Name": st.Lab, "Number": strconv.Itoa(st.Number), "Of": strconv.Itoa(st.Of)}), st.Title, html, qs}, err
 }
 
-func (s speaker) grade(r checks.Report, lab string) *gradeView {
+func (s speaker) grade(r checks.Report) *gradeView {
 	v := &gradeView{Step: r.Step, Verdict: string(r.Verdict), Text: s.verdict(r.Verdict), Checks: []checkView{}, Missing: []string{}}
 	for _, m := range r.Missing {
 		v.Missing = append(v.Missing, m.Text)
@@ -241,15 +249,18 @@ func (s speaker) grade(r checks.Report, lab string) *gradeView {
 		if c.Verdict != checks.Passed {
 			x.Expected = text.CleanLine(c.Expected)
 		}
+		if len(r.Missing) > 0 { // what was observed is the missing thing, said already
+			x.Text = ""
+		}
 		v.Checks = append(v.Checks, x)
 	}
 	if r.Diagnosis != nil {
 		v.Diagnosis = text.CleanLine(r.Diagnosis.Text)
 	}
 	if r.Verdict == checks.Passed {
-		v.Next = s.t("page.next.passed", map[string]any{"Lab": lab})
+		v.Next = s.t("page.next.passed", nil)
 	} else {
-		v.Next = s.t("page.next.hint", map[string]any{"Lab": lab})
+		v.Next = s.t("page.next.hint", nil)
 	}
 	return v
 }

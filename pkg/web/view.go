@@ -65,10 +65,18 @@ type hostView struct {
 	Latest   int64  `json:"latest,omitempty"`
 }
 
-// speaker puts the model into words of one language.
-type speaker struct{ w *words.Words }
+// speaker puts the model into words of one language, for a learner who types
+// lab before a command.
+type speaker struct {
+	w   *words.Words
+	lab string
+}
 
-func (s speaker) t(id string, args map[string]any) string { return s.w.T(id, args) }
+func (s speaker) t(id string, args map[string]any) string {
+	all := map[string]any{"Lab": s.lab}
+	maps.Copy(all, args)
+	return s.w.T(id, all)
+}
 
 func (s speaker) frame(c changes, now time.Time) frame {
 	f := frame{Reset: c.reset, Now: now.UnixMilli()}
@@ -140,12 +148,16 @@ func (s speaker) label(r row) string {
 	if !s.w.Has(id) { // of a later journal
 		return strings.TrimSpace(r.kind + " " + r.typ + " " + r.version)
 	}
-	return s.w.T(id, a)
+	label := s.t(id, a)
+	if _, arrow := arrows[r.kind]; arrow && r.overlap {
+		label = s.t("page.row.of-epoch", map[string]any{"Label": label, "Epoch": r.epoch})
+	}
+	return label
 }
 
 func (s speaker) reason(r string) string {
 	if id := "page.withheld." + r; s.w.Has(id) {
-		return s.w.T(id, nil)
+		return s.t(id, nil)
 	}
 	return short(r)
 }
@@ -153,7 +165,7 @@ func (s speaker) reason(r string) string {
 func (s speaker) mark(m mark) string {
 	if m.kind == "process" {
 		if id := "page.row." + m.text; s.w.Has(id) {
-			return s.w.T(id, map[string]any{"Epoch": 0, "Text": "", "Count": 1})
+			return s.t(id, map[string]any{"Epoch": m.epoch, "Text": "", "Names": ""})
 		}
 	}
 	return m.text

@@ -193,7 +193,7 @@ function check(c) {
   const body = el("div");
   body.append(el("span", "hidden", `${c.word}: `));
   if (c.expected) body.append(rich(el("p", "expected"), c.expected));
-  body.append(rich(el("p", "observed"), c.text));
+  if (c.text) body.append(rich(el("p", "observed"), c.text));
   item.append(mark, body);
   return item;
 }
