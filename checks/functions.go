@@ -3,6 +3,7 @@ package checks
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -143,6 +144,28 @@ var functions = []function{
 				}
 			}
 			return false, nil
+		}},
+	{name: "read_as", args: types2(cel.StringType, cel.IntType), result: cel.BoolType,
+		doc: "whether a counter or gauge of this Envoy had a value at some reading of this step",
+		eval: func(ev *Evidence, a []ref.Val) (any, error) {
+			st, err := ev.sampled()
+			if err != nil {
+				return nil, err
+			}
+			return slices.ContainsFunc(st.values[text(a[0])], func(p point[uint64]) bool {
+				return p.event > ev.step.Event && !p.gone && int64(min(p.value, math.MaxInt64)) == integerOf(a[1])
+			}), nil
+		}},
+	{name: "traffic_between", args: types2(cel.IntType, cel.IntType), result: windowType,
+		doc: "steady traffic from one event of this step until another",
+		eval: func(ev *Evidence, a []ref.Val) (any, error) {
+			from, err := ev.moment(integerOf(a[0]))
+			if err != nil {
+				return nil, err
+			}
+			until, err := ev.moment(integerOf(a[1]))
+			w := ev.step.traffic.between(from, until)
+			return &w, err
 		}},
 	{name: "traffic_since", args: types1(cel.IntType), result: windowType,
 		doc: "steady traffic from an event of this step until now",

@@ -52,7 +52,10 @@ type Request struct {
 	Class   string    `cel:"class"`  // journal.Subscribe, ...
 	Stream  int64     `cel:"stream"` // event of the stream's opening
 	HasNode bool      `cel:"has_node"`
-	Error   bool      `cel:"error"` // error_detail is there
+	// Accepted is the version of the type that its Envoy had acknowledged
+	// before, on whatever stream; "" for none.
+	Accepted string `cel:"accepted"`
+	Error    bool   `cel:"error"` // error_detail is there
 }
 
 // Stream is an xDS stream.
@@ -60,7 +63,7 @@ type Stream struct {
 	Event  int64     `cel:"event"` // when it opened
 	Time   time.Time `cel:"time"`
 	Open   bool      `cel:"open"`
-	Closed int64     `cel:"closed"` // event, 0 while open or where the control plane died
+	Closed int64     `cel:"closed"` // event of its close, or of the control plane's end; 0 while open
 	Envoy  *Process  `cel:"envoy"`
 }
 

@@ -87,7 +87,7 @@ func (ev *Evidence) end(p *Process, e journal.Event) {
 	}
 	for key, s := range ev.streams {
 		if key.pid == p.Pid && s.Open {
-			s.close(0)
+			s.close(e.Seq)
 		}
 	}
 }

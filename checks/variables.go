@@ -33,6 +33,8 @@ var variables = []variable{
 		func(s *Scope) (any, error) { return s.ev.step.requests, nil }},
 	{"streams", cel.ListType(cel.ObjectType("checks.Stream")), "streams that opened in this step",
 		func(s *Scope) (any, error) { return s.ev.step.streams, nil }},
+	{"known_streams", cel.ListType(cel.ObjectType("checks.Stream")), "streams that are open, or closed in this step, in the order of their opening",
+		func(s *Scope) (any, error) { return s.ev.knownStreams(), nil }},
 	{"processes", cel.ListType(processType), "parts of the run that are alive, or ended in this step",
 		func(s *Scope) (any, error) { return s.ev.processes, nil }},
 	{"envoy", processType, "the Envoy that runs; an error without one",

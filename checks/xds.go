@@ -1,6 +1,7 @@
 package checks
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -98,6 +99,15 @@ func (ev *Evidence) stream(key streamKey, e journal.Event, client int) *stream {
 	return s
 }
 
+func (ev *Evidence) knownStreams() []*Stream {
+	out := []*Stream{}
+	for _, s := range ev.streams {
+		out = append(out, s.Stream)
+	}
+	slices.SortFunc(out, func(a, b *Stream) int { return cmp.Compare(a.Event, b.Event) })
+	return out
+}
+
 // close ends a stream; answers that are out will not come.
 func (s *stream) close(seq int64) {
 	s.Open, s.Closed = false, seq
@@ -137,11 +147,11 @@ func (ev *Evidence) foldRequest(e journal.Event) {
 		return
 	}
 	s := ev.stream(streamKey{r.Pid, r.Stream}, e, 0)
+	st := ev.state(s.Envoy)
 	ev.step.requests = append(ev.step.requests, &Request{
 		Event: e.Seq, Time: e.Time, Type: r.Type, Version: r.Version, Nonce: r.Nonce, Names: r.Names,
-		Class: r.Class, Stream: s.Event, HasNode: r.HasNode, Error: r.Error != nil,
+		Class: r.Class, Stream: s.Event, HasNode: r.HasNode, Error: r.Error != nil, Accepted: st.types[r.Type].version,
 	})
-	st := ev.state(s.Envoy)
 	switch r.Class {
 	case journal.Subscribe: // it says what the Envoy has, whatever we have seen
 		x := st.types[r.Type]

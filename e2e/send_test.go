@@ -199,6 +199,38 @@ func TestSlowRequest(t *testing.T) {
 	}
 }
 
+// TestSlowOverHotRestart: the old Envoy finishes the slow request, and its
+// access log counts as the new one's does.
+func TestSlowOverHotRestart(t *testing.T) {
+	t.Parallel()
+	l := labtest.New(t)
+	l.OK("start", "08-xds")
+	r := l.Begin("send", "--slow=3s", "-o", "json")
+	awaitSlow(l, 1)
+	l.OK("envoy", "hot-restart")
+	var got sent
+	if res := r.Wait(); res.Code != 0 || json.Unmarshal([]byte(res.Out), &got) != nil {
+		t.Fatalf("%d %s%s", res.Code, res.Out, res.Err)
+	}
+	if got.Failed != 0 || len(got.Access) != 1 || got.Access[0].Status != 200 || got.Access[0].MinMS < 2990 {
+		t.Errorf("%+v", got)
+	}
+	ready := l.Event("the new Envoy to be ready", func(e journal.Event) bool {
+		return e.Process != nil && e.Process.Epoch == 1 && e.Process.State == "ready"
+	})
+	if end := awaitSlow(l, 2)[1]; !end.To.After(ready.Time) {
+		t.Errorf("the request ended at %s, before the new Envoy was ready at %s", end.To, ready.Time)
+	}
+	if after := send(t, l, "-n", "2"); after.Missing != 0 || after.Failed != 0 {
+		t.Errorf("the new Envoy: %+v", after)
+	}
+	for _, e := range l.Events() {
+		if e.Note != nil && e.Note.Code == "access-stranger" {
+			t.Error("an Envoy of the run is taken for a stranger")
+		}
+	}
+}
+
 // awaitSlow waits for n events of slow requests.
 func awaitSlow(l *labtest.Lab, n int) (slow []*journal.Probe) {
 	l.Await(fmt.Sprintf("%d events of slow requests", n), func() bool {

@@ -10,6 +10,7 @@ import (
 	"lab/pkg/journal"
 	"lab/pkg/problem"
 	"lab/pkg/session"
+	"lab/pkg/term/text"
 	"lab/pkg/traffic"
 	"lab/upstreams"
 )
@@ -136,8 +137,9 @@ func (f *Factory) printSent(sum traffic.Summary, log session.Entries) {
 		if upstream == "" {
 			upstream = g.Upstream
 		}
-		f.say(f.IO.Out, f.T("send.access", map[string]any{"Count": g.Count, "Status": g.Status, "Flags": g.Flags, "Details": g.Details,
-			"Upstream": upstream, "Attempts": g.Attempts, "MinMS": g.MinMS, "MaxMS": g.MaxMS}))
+		line := f.T("send.access", map[string]any{"Count": g.Count, "Status": g.Status, "Flags": g.Flags, "Details": text.CleanLine(g.Details),
+			"Upstream": text.CleanLine(upstream), "Attempts": g.Attempts, "MinMS": g.MinMS, "MaxMS": g.MaxMS})
+		fmt.Fprintln(f.IO.Out, text.Wrap(line, f.IO.TextWidth(), "", "    "))
 	}
 	f.say(f.IO.Out, f.T("send.total", map[string]any{"Sent": sum.Sent, "Failed": sum.Failed}))
 	switch {

@@ -99,9 +99,11 @@ type Act struct {
 	Append     string   `yaml:"append,omitempty"` // behind the last line
 	Write      string   `yaml:"write,omitempty"`  // the whole file
 	Save       string   `yaml:"save,omitempty"`
-	Lab        []string `yaml:"lab,omitempty"`  // a command, without its prefix
-	Kill       string   `yaml:"kill,omitempty"` // SIGKILL by hand: "envoy", "control-plane"
-	Wait       string   `yaml:"wait,omitempty"` // until this condition holds
+	Lab        []string `yaml:"lab,omitempty"`     // a command, without its prefix
+	Begin      []string `yaml:"begin,omitempty"`   // the same, and the next acts go on beside it; it is interrupted at the end
+	Refused    []string `yaml:"refused,omitempty"` // the same, and it must end with a problem
+	Kill       string   `yaml:"kill,omitempty"`    // SIGKILL by hand: "envoy", "old-envoy" (the epoch that drains), "control-plane"
+	Wait       string   `yaml:"wait,omitempty"`    // until this condition holds
 	// Within bounds a Wait; the default is 10 s. Running out of it is an error
 	// of the one who acts, no verdict.
 	Within time.Duration `yaml:"within,omitempty"`
@@ -125,7 +127,7 @@ func (a Act) verb() string {
 	}{
 		{"delete_line", a.DeleteLine != ""}, {"replace", a.Replace != nil}, {"append", a.Append != ""},
 		{"write", a.Write != ""}, {"save", a.Save != ""}, {"lab", len(a.Lab) > 0},
-		{"kill", a.Kill != ""}, {"wait", a.Wait != ""},
+		{"begin", len(a.Begin) > 0}, {"refused", len(a.Refused) > 0}, {"kill", a.Kill != ""}, {"wait", a.Wait != ""},
 	} {
 		if v.set {
 			verb = v.name
@@ -160,13 +162,15 @@ func (s *Step) Fill(a Act, m Moment) (Act, error) {
 	if a.Replace != nil {
 		a.Replace = &Replace{Old: fill(a.Replace.Old), New: fill(a.Replace.New)}
 	}
-	args := make([]string, 0, len(a.Lab))
-	for _, arg := range a.Lab {
-		v, err := s.segments(fill(arg), m)
-		errs = append(errs, err)
-		args = append(args, v)
+	for _, command := range []*[]string{&a.Lab, &a.Begin, &a.Refused} {
+		args := make([]string, 0, len(*command))
+		for _, arg := range *command {
+			v, err := s.segments(fill(arg), m)
+			errs = append(errs, err)
+			args = append(args, v)
+		}
+		*command = args
 	}
-	a.Lab = args
 	if a.Wait != "" && a.Within == 0 {
 		a.Within = waitWithin
 	}

@@ -55,9 +55,9 @@ func (t *linter) acts(s *Step, file string, acts []Act) {
 			good = edited && slices.Contains([]string{SaveWrite, SaveRename, SaveSymlink, SaveAside}, a.Save)
 			edited = false
 		case "kill":
-			good = a.Kill == "envoy" || a.Kill == "control-plane"
-		case "lab":
-			t.segments(s, file, a.Lab)
+			good = slices.Contains([]string{"envoy", "old-envoy", "control-plane"}, a.Kill)
+		case "lab", "begin", "refused":
+			t.segments(s, file, slices.Concat(a.Lab, a.Begin, a.Refused))
 		case "wait":
 			conditions = append(conditions, a.Wait)
 		}

@@ -37,6 +37,7 @@ type player struct {
 	client *session.Client
 	buffer string // what the learner has in the editor
 	loaded bool   // the buffer holds something
+	beside []*exec.Cmd
 }
 
 func play(ctx context.Context, c Config, k Case, round, n int) (o Outcome) {
@@ -49,6 +50,7 @@ func play(ctx context.Context, c Config, k Case, round, n int) (o Outcome) {
 	if o.Err == nil {
 		o.Bad = k.judge(o.Report)
 	}
+	p.interrupt()
 	if _, err := p.lab(context.WithoutCancel(ctx), "stop"); err != nil && o.Err == nil {
 		o.Err = fmt.Errorf("stop: %w", err)
 	}
@@ -120,6 +122,17 @@ func (p *player) act(ctx context.Context, step *curriculum.Step, a curriculum.Ac
 	switch {
 	case len(a.Lab) > 0:
 		_, err = p.lab(ctx, a.Lab...)
+		return err
+	case len(a.Begin) > 0:
+		return p.begin(ctx, a.Begin...)
+	case len(a.Refused) > 0:
+		_, err := p.lab(ctx, a.Refused...)
+		var exit *exec.ExitError
+		if err == nil {
+			err = errors.New("it was not refused")
+		} else if errors.As(err, &exit) {
+			err = nil
+		}
 		return err
 	case a.Kill != "":
 		return p.kill(ctx, a.Kill)
@@ -238,10 +251,7 @@ func (p *player) kill(ctx context.Context, part string) error {
 	if err != nil {
 		return err
 	}
-	pid := st.Envoy.Pid
-	if part == "control-plane" {
-		pid = st.ControlPlane.Pid
-	}
+	pid := pidOf(st, part)
 	if pid == 0 {
 		return fmt.Errorf("%s is not running", part)
 	}
@@ -263,7 +273,22 @@ func (p *player) kill(ctx context.Context, part string) error {
 	return nil
 }
 
+func pidOf(st report.Status, part string) int {
+	switch {
+	case part == "control-plane":
+		return st.ControlPlane.Pid
+	case part == "envoy":
+		return st.Envoy.Pid
+	case len(st.Envoy.Others) > 0:
+		return st.Envoy.Others[0].Pid
+	}
+	return 0
+}
+
 func down(st report.Status, part string) bool {
+	if part == "old-envoy" {
+		return len(st.Envoy.Others) == 0
+	}
 	for _, d := range st.Down {
 		if d.Part == part {
 			return true
@@ -272,16 +297,39 @@ func down(st report.Status, part string) bool {
 	return false
 }
 
+// begin starts a command that goes on beside the next acts.
+func (p *player) begin(ctx context.Context, args ...string) error {
+	cmd := p.command(ctx, args...)
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	p.beside = append(p.beside, cmd)
+	return nil
+}
+
+// interrupt ends what begin started, and waits for it.
+func (p *player) interrupt() {
+	for _, cmd := range p.beside {
+		_ = cmd.Process.Signal(os.Interrupt) // an error: it has ended
+		_ = cmd.Wait()                       // what it came to is in the journal
+	}
+}
+
 // lab runs a command and gives its output; a status that is not 0 is an error.
 func (p *player) lab(ctx context.Context, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, p.c.Binary, append(args, "--dir", p.dir, "--lang", "en", "--no-input")...)
-	cmd.WaitDelay = time.Second
-	// The last active run of the person who proves is not ours to change.
-	cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+filepath.Join(p.c.Dir, "state"))
+	cmd := p.command(ctx, args...)
 	var out, errOut bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errOut
 	if err := cmd.Run(); err != nil {
 		return out.String(), fmt.Errorf("lab %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(errOut.String()))
 	}
 	return out.String(), nil
+}
+
+func (p *player) command(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, p.c.Binary, append(args, "--dir", p.dir, "--lang", "en", "--no-input")...)
+	cmd.WaitDelay = time.Second
+	// The last active run of the person who proves is not ours to change.
+	cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+filepath.Join(p.c.Dir, "state"))
+	return cmd
 }

@@ -193,7 +193,7 @@ func (s *Session) act(ctx context.Context, step *curriculum.Step, acts []curricu
 		switch {
 		case len(a.Lab) == 2 && a.Lab[0] == "envoy" && a.Lab[1] == "restart":
 			err = s.restartEnvoy(ctx)
-		case len(a.Lab) > 0 || a.Kill != "" || a.Wait != "":
+		case len(a.Lab)+len(a.Begin)+len(a.Refused) > 0 || a.Kill != "" || a.Wait != "":
 			err = fmt.Errorf("step %s: a start cannot do this: %+v", step.ID, a)
 		case a.Save != "": // each edit of a start is saved at once
 		default:
