@@ -351,3 +351,35 @@ func TestStalled(t *testing.T) {
 		}
 	}
 }
+
+// More pages than that are told to wait, and get in when others have left.
+func TestFull(t *testing.T) {
+	s := serve(t, stallAfter)
+	s.event(1)
+	c := s.cookie()
+	var open []*http.Response
+	for range maxPages {
+		resp := s.send("GET", "/events", "", func(r *http.Request) { r.AddCookie(c) })
+		(&reader{t, bufio.NewReader(resp.Body)}).next()
+		open = append(open, resp)
+	}
+	one := func() int {
+		resp := s.send("GET", "/events", "", func(r *http.Request) { r.AddCookie(c) })
+		defer resp.Body.Close()
+		return resp.StatusCode
+	}
+	if got := one(); got != http.StatusServiceUnavailable {
+		t.Errorf("page %d: %d", maxPages+1, got)
+	}
+	_ = open[0].Body.Close()
+	deadline := time.After(30 * time.Second)
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for one() != http.StatusOK {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatal("waited 30 s for the place of a page that was closed")
+		}
+	}
+}
