@@ -114,6 +114,13 @@ func TestPageThroughSteps(t *testing.T) {
 	l.OK("answer", "in-effect", l.Status().Types["CDS"].InEffect)
 	tab.Wait("an answer from the terminal is on the page", has("#q-in-effect .said", "Your answer: "))
 	tab.Wait("all is met", all+`"repair"`)
+	l.OK("control-plane", "kill")
+	tab.Wait("the red line of the control plane", has(".trouble.fail strong", "the control plane is down"))
+	tab.Wait("what brings it back", has(".trouble.fail .more", "control-plane start"))
+	tab.Wait("nothing can be told", has("#verdict", "cannot tell"))
+	tab.Wait("its end in the diagram", has(".k-control-plane-exited", "SIGKILL, by lab"))
+	l.OK("control-plane", "start")
+	tab.Wait("it is up again", `!document.querySelector("#part-control-plane").textContent.includes("down")`)
 	quiet(t, tab)
 }
 
