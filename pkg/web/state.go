@@ -58,6 +58,7 @@ type stepMark struct {
 	ID      string `json:"id"`
 	State   string `json:"state"`
 	Current bool   `json:"current"`
+	Say     string `json:"say"` // its place, name and state
 }
 
 type stepView struct {
@@ -98,8 +99,9 @@ func (s speaker) state(st report.Status) *stateView {
 	for _, u := range st.Upstreams {
 		v.Upstreams = append(v.Upstreams, upstreamView{u.Name, u.Address, u.Fault, float64(int(u.Rate*10+0.5)) / 10})
 	}
-	for _, x := range st.Steps {
-		v.Steps = append(v.Steps, stepMark{x.ID, x.State, x.ID == st.Step})
+	for i, x := range st.Steps {
+		say := s.t("page.step.mark", map[string]any{"Number": i + 1, "ID": x.ID, "State": s.t("page.state."+x.State, nil)})
+		v.Steps = append(v.Steps, stepMark{x.ID, x.State, x.ID == st.Step, say})
 	}
 	v.Troubles = s.troubles(st)
 	return v

@@ -14,7 +14,7 @@ import (
 // everything is a status in which all that can be wrong is.
 func everything() report.Status {
 	return report.Status{
-		Lab: "08-xds", Step: "nack", Steps: []report.StepStatus{{ID: "nack", State: "open"}},
+		Lab: "08-xds", Step: "nack", Steps: []report.StepStatus{{ID: "nack", State: "open"}, {State: "passed"}, {State: "skipped"}, {State: "shown"}, {State: "locked"}},
 		Envoy: report.EnvoyStatus{Version: "1.40.0", Pid: 7, Epoch: 1, Others: []report.OtherEpoch{{Epoch: 0, Pid: 6}}},
 		Types: map[string]report.TypeState{"CDS": {Sent: "3", Acked: "2", Nacked: "3", Withheld: "3", InEffect: "2"}},
 		Down:  []report.Down{{Part: "control-plane", Signal: "SIGKILL", By: "lab", Command: "control-plane start"}, {Part: "envoy", Exit: 1, Command: "envoy restart"}, {Part: "x"}},

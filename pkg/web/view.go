@@ -39,7 +39,8 @@ type markView struct {
 	ID   int64  `json:"id"`
 	At   int64  `json:"at"`
 	Kind string `json:"kind"`
-	Text string `json:"text"`
+	Text string `json:"text"` // a version, where there is room for it alone
+	Say  string `json:"say"`
 }
 
 type bucketView struct {
@@ -84,7 +85,7 @@ func (s speaker) frame(c changes, now time.Time) frame {
 		f.Rows = append(f.Rows, s.row(r))
 	}
 	for _, m := range c.marks {
-		f.Marks = append(f.Marks, markView{m.seq, m.at.UnixMilli(), m.kind, s.mark(m)})
+		f.Marks = append(f.Marks, markView{m.seq, m.at.UnixMilli(), m.kind, m.text, s.mark(m)})
 	}
 	for _, b := range c.buckets {
 		f.Buckets = append(f.Buckets, viewBucket(b))
@@ -163,10 +164,14 @@ func (s speaker) reason(r string) string {
 }
 
 func (s speaker) mark(m mark) string {
-	if m.kind == "process" {
-		if id := "page.row." + m.text; s.w.Has(id) {
-			return s.t(id, map[string]any{"Epoch": m.epoch, "Text": "", "Names": ""})
-		}
+	switch m.kind {
+	case "snapshot":
+		return s.t("page.mark.snapshot", map[string]any{"Version": m.text})
+	case "nack":
+		return s.t("page.mark.nack", map[string]any{"Version": m.text})
+	}
+	if id := "page.row." + m.text; s.w.Has(id) {
+		return s.t(id, map[string]any{"Epoch": m.epoch, "Text": "", "Names": ""})
 	}
 	return m.text
 }

@@ -29,11 +29,11 @@ export function showState(state) {
 }
 
 function showSteps(steps) {
-  $("steps").replaceChildren(...steps.map((step, i) => {
+  $("steps").replaceChildren(...steps.map((step) => {
     const dot = el("li", `s-${step.state}`);
     if (step.current) dot.setAttribute("aria-current", "step");
-    dot.title = `${i + 1} ${step.id}: ${step.state}`;
-    dot.append(el("span", "hidden", dot.title));
+    dot.title = step.say;
+    dot.append(el("span", "hidden", step.say));
     return dot;
   }));
 }

@@ -77,7 +77,7 @@ function moments(x, left, right, top, bottom) {
   return marks.filter((m) => x(m) >= left && x(m) <= right).sort((a, b) => rank[a.kind] - rank[b.kind]).map((m) => {
     const at = x(m).toFixed(1);
     const g = svg("g", { class: `moment ${m.kind}` });
-    g.append(svg("line", { x1: at, x2: at, y1: top - 2, y2: bottom }), svg("title", {}, m.text));
+    g.append(svg("line", { x1: at, x2: at, y1: top - 2, y2: bottom }), svg("title", {}, m.say));
     if (m.kind !== "process" && labels.every((l) => Math.abs(l - at) > 22)) {
       labels.push(at);
       g.append(svg("text", { x: at, y: top - 5, "text-anchor": "middle" }, m.kind === "nack" ? "✘" : m.text));
@@ -147,6 +147,6 @@ function drawLatency(last, end) {
 function caption(id, text) {
   const figure = document.getElementById(id);
   figure.querySelector("figcaption span").textContent = text;
-  const recent = marks.slice(-3).map((m) => `${m.kind} ${m.text}`).join(", ");
+  const recent = marks.slice(-3).map((m) => m.say).join(", ");
   figure.querySelector("svg").setAttribute("aria-label", `${text}${recent ? `. ${fill("changes", { list: recent })}` : ""}`);
 }
