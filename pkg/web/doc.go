@@ -12,8 +12,8 @@
 //
 //	lab.go        what the page needs of a session
 //	model.go      the fold; rows.go, traffic.go, hosts.go its parts
-//	view.go       the model and the status as the browser gets them, in words
-//	page.go       Page: the open pages, and when what is graded anew
+//	view.go       the model as the browser gets it, in words; state.go the status
+//	page.go       Page: the open pages, and when a step is graded for them
 //	stream.go     server-sent events: one reader
 //	handler.go    the paths; auth.go who may use them
 //	markdown.go   a step's text as HTML
