@@ -119,6 +119,6 @@ func limit(b *testing.B, what string, got, most float64, unit string) {
 	b.Helper()
 	b.ReportMetric(got, unit)
 	if got > most {
-		b.Errorf("%s: %.1f %s, at most %.0f was promised", what, got, unit, most)
+		b.Errorf("%s: %.1f %s, at most %g was promised", what, got, unit, most)
 	}
 }

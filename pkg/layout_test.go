@@ -45,12 +45,15 @@ var allowed = map[string][]string{
 	"lab/pkg/term/text":    {},
 	"lab/pkg/traffic":      {"lab/pkg/journal"},
 	"lab/pkg/watch":        {},
+	"lab/pkg/web":          {"lab/pkg/journal"},
 	"lab/pkg/words":        {},
 	"lab/pkg/xds":          {"lab/pkg/journal"},
 	"lab/pkg/session":      nil, // everything: the parts meet here
 	"lab/pkg/cli":          nil, // everything: the commands
 	"lab/pkg/labtest":      nil, // for tests
 	"lab/pkg/xds/xdstest":  nil, // for tests
+
+	"lab/pkg/labtest/browser": {}, // for tests
 }
 
 type goPackage struct {

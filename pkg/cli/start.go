@@ -143,6 +143,7 @@ func startCold(ctx context.Context, f *Factory, folder session.Folder, o startOp
 	if f.lang != "" {
 		run.Lang = f.lang
 	}
+	run.Command = f.Prefix
 	if err := f.findEnvoy(ctx, o.envoy, run, p); err != nil {
 		return err
 	}

@@ -11,4 +11,6 @@
 //	moves.go      steps: open, next, goto, reset, skip, solution
 //	status.go     what `lab status` tells
 //	calls.go      the calls of the control socket
+//	page.go       the port of the live page, and what it asks of the session
+//	marked.go     the line of the file that a NACK is about
 package session

@@ -42,6 +42,7 @@ type Run struct {
 	ID            string            `json:"id"`
 	Lab           string            `json:"lab"`
 	Lang          string            `json:"lang"`
+	Command       string            `json:"command,omitempty"` // what the learner types before a command
 	Seed          int64             `json:"seed"`
 	Runtime       string            `json:"runtime"`
 	ADS           string            `json:"ads"`
@@ -49,7 +50,8 @@ type Run struct {
 	Envoy         EnvoyBinary       `json:"envoy"`
 	Socket        string            `json:"socket"`
 	BaseID        uint32            `json:"base_id"`
-	Ports         map[string]int    `json:"ports"`     // listeners, the control plane and the access log, by name
+	Ports         map[string]int    `json:"ports"` // listeners, the control plane, the access log and the page, by name
+	PageToken     string            `json:"page_token,omitempty"`
 	Upstreams     map[string]string `json:"upstreams"` // name -> address
 	Pids          map[string]Pid    `json:"pids"`      // of the last session's processes, by role
 	LabVersion    string            `json:"lab_version"`

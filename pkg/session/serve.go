@@ -17,6 +17,7 @@ import (
 	"lab/pkg/journal"
 	"lab/pkg/problem"
 	"lab/pkg/traffic"
+	"lab/pkg/web"
 	"lab/upstreams"
 )
 
@@ -32,6 +33,7 @@ type Session struct {
 	stop    context.CancelFunc
 	home    os.FileInfo   // .lab as it was when the session started
 	up      chan struct{} // closed when the parts are up: calls wait for it
+	page    *web.Page     // folds by itself
 
 	starting   sync.Mutex     // held while an Envoy starts, until it is journaled and known
 	moving     sync.Mutex     // one check or move at a time
@@ -133,6 +135,7 @@ func newSession(f Folder, run *Run, stop context.CancelFunc) (*Session, error) {
 	}
 	s.params = lab.Params(run.Seed)
 	s.evidence = checks.New()
+	s.page = web.New(pageLab{s}, s.now)
 	s.journal, err = journal.Open(f.Journal(), s.now, s.observe)
 	if err != nil {
 		return nil, problem.New("session.journal", problem.Args{"File": f.Journal(), "Error": err.Error()}).Wrap(err)
@@ -176,6 +179,7 @@ func (s *Session) observe(e journal.Event) {
 	case journal.KindResponse, journal.KindRequest, journal.KindCommand, journal.KindAnswer, journal.KindStreamOpen:
 		s.active = s.now()
 	}
+	s.page.Fold(e)
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
@@ -210,6 +214,9 @@ func (s *Session) startParts(ctx context.Context, stage func(Stage)) error {
 	if err := s.choosePorts(); err != nil {
 		return err
 	}
+	if err := s.servePage(ctx); err != nil {
+		return err
+	}
 	if err := s.writeStart(); err != nil {
 		return err
 	}
@@ -235,6 +242,7 @@ func (s *Session) startParts(ctx context.Context, stage func(Stage)) error {
 		return err
 	}
 	stage(Stage{Part: "serving", Args: map[string]any{"Seconds": time.Since(begun).Seconds()}})
+	stage(Stage{Part: "page", Args: map[string]any{"URL": s.pageURL()}})
 	return nil
 }
 

@@ -16,7 +16,12 @@ const adminWithin = 500 * time.Millisecond
 
 // status is what every part does now.
 func (s *Session) status(ctx context.Context) (report.Status, error) {
-	listeners := s.listeners(ctx)
+	return s.sources(s.statusNow(s.listeners(ctx))), nil
+}
+
+// statusNow is what is known without asking any process but for the listeners,
+// nil where Envoy did not answer.
+func (s *Session) statusNow(listeners map[string]string) report.Status {
 	cp, ev := s.controlPlane(), s.envoy()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -27,7 +32,7 @@ func (s *Session) status(ctx context.Context) (report.Status, error) {
 			Address: s.adsAddress()},
 		Types: map[string]report.TypeState{}, Upstreams: []report.UpstreamStatus{},
 		Params:        s.stepParams(),
-		UptimeSeconds: time.Since(s.started).Seconds(),
+		UptimeSeconds: time.Since(s.started).Seconds(), Page: s.pageURL(),
 	}
 	if ev.alive() {
 		st.Envoy.Pid, st.Envoy.Epoch, st.Envoy.Admin = ev.proc.Pid(), ev.proc.Epoch(), ev.proc.AdminAddr()
@@ -59,7 +64,7 @@ func (s *Session) status(ctx context.Context) (report.Status, error) {
 			st.Down = append(st.Down, report.Down{Part: role, Exit: p.Exit, Signal: p.Signal, By: p.By, Command: bringsBack[role]})
 		}
 	}
-	return st, nil
+	return st
 }
 
 // bringsBack is the command for a part that is down.
