@@ -164,6 +164,9 @@ func TestKillInHotRestart(t *testing.T) {
 			} else {
 				l.Event("its end", exited(pid))
 				st := l.Status()
+				if part == "old" {
+					refused(t, l, 3, "session.hot-restart-orphaned", "envoy", "hot-restart")
+				}
 				if command == "" && len(st.Down) != 0 || command != "" && (len(st.Down) != 1 || st.Down[0].Command != command) {
 					t.Errorf("down: %+v", st.Down)
 				}

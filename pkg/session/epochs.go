@@ -27,6 +27,9 @@ type envoyPart struct {
 	// spoiled: a child of it died before it was LIVE. Envoy then believes that
 	// it is still initializing, and lets no later epoch start.
 	spoiled bool
+	// orphaned: the epoch before it was killed before Envoy ended it. When its
+	// time comes, Envoy tries to tell it so, again and again, and stalls.
+	orphaned bool
 }
 
 func (e *envoyPart) alive() bool {
@@ -77,9 +80,20 @@ func (s *Session) launch(epoch int) (*envoyPart, error) {
 		if err := p.Problem(); err != nil && p.Exit().Code > 0 {
 			text = err.Error()
 		}
+		s.orphan(part)
 		s.ended(roleEnvoy, p.Pid(), epoch, p.Exit(), text)
 	})
 	return part, nil
+}
+
+// orphan marks the epoch that serves, where the one that ended was killed while
+// it drained.
+func (s *Session) orphan(ended *envoyPart) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ev != nil && s.ev != ended && s.ev.proc.Epoch() > ended.proc.Epoch() && ended.proc.Exit() != (envoy.Exit{}) {
+		s.ev.orphaned = true
+	}
 }
 
 // awaitLive watches an epoch from the moment its admin interface answers, and

@@ -77,6 +77,8 @@ func (s *Session) refuseHotRestart(ctx context.Context, old *envoyPart) error {
 		return refuse("no-parent", nil)
 	case old.spoiled:
 		return refuse("spoiled", nil)
+	case s.isOrphan(old):
+		return refuse("orphaned", nil)
 	case !s.controlPlane().alive():
 		return refuse("no-control-plane", nil)
 	case len(s.running()) > 1:
@@ -90,6 +92,12 @@ func (s *Session) refuseHotRestart(ctx context.Context, old *envoyPart) error {
 	ctx, cancel := context.WithTimeout(ctx, liveWithin)
 	defer cancel()
 	return envoy.Validate(ctx, s.run.Envoy.Path, s.bootstrap())
+}
+
+func (s *Session) isOrphan(e *envoyPart) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return e.orphaned
 }
 
 // live asks an epoch over its admin interface.
