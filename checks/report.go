@@ -29,6 +29,7 @@ type Report struct {
 	Predictions []Prediction `json:"predictions,omitempty"` // when passed
 	Next        *string      `json:"next"`
 	Opened      *string      `json:"opened"`
+	Kept        string       `json:"kept,omitempty"` // the learner's snapshot.yaml, where the opened step has one of its own
 
 	// Settles says that evidence which comes by itself may change the verdict:
 	// an answer is under way, or there was too little traffic yet. A caller may

@@ -33,6 +33,9 @@ func newCheck(f *Factory) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if r.Kept != "" {
+				f.say(f.IO.Err, f.T("move.kept", map[string]any{"File": r.Kept}))
+			}
 			fmt.Fprintln(f.IO.Out)
 			f.printStep(step)
 		}

@@ -149,6 +149,20 @@ func (a Act) edits() bool {
 	return false
 }
 
+// SetsFault tells whether the act is the command that sets the fault of an
+// upstream, and which.
+func (a Act) SetsFault() (upstream, fault string, ok bool) {
+	if len(a.Lab) == 4 && a.Lab[0] == "upstream" && a.Lab[1] == "set" {
+		return a.Lab[2], a.Lab[3], true
+	}
+	return "", "", false
+}
+
+// RestartsEnvoy tells whether the act is a cold restart of Envoy.
+func (a Act) RestartsEnvoy() bool {
+	return len(a.Lab) == 2 && a.Lab[0] == "envoy" && a.Lab[1] == "restart"
+}
+
 // Fill puts the run's values in the act: first the templates, then, in the
 // arguments of a command, the ${expressions}.
 func (s *Step) Fill(a Act, m Moment) (Act, error) {

@@ -62,6 +62,7 @@ func (t *linter) step(s *Step) {
 	t.solutions(s)
 	t.acts(s, s.logicName(), s.Start.Acts)
 	t.acts(s, s.logicName(), s.Start.After)
+	t.startActs(s)
 	t.conditions(s, s.logicName(), []string{s.Start.Until})
 }
 

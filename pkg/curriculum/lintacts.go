@@ -43,6 +43,17 @@ func (t *linter) solutions(s *Step) {
 	}
 }
 
+// startActs makes sure that a start does only what the session does for it:
+// edits, Envoy's restart, and faults of the lab's upstreams.
+func (t *linter) startActs(s *Step) {
+	for i, a := range slices.Concat(s.Start.Acts, s.Start.After) {
+		_, _, fault := a.SetsFault()
+		if !fault && !a.RestartsEnvoy() && !a.edits() && a.Save == "" {
+			t.fail("curriculum.act", s.logicName(), 0, problem.Args{"Number": i + 1})
+		}
+	}
+}
+
 // acts makes sure that each act is one thing, and that what is edited is saved.
 func (t *linter) acts(s *Step, file string, acts []Act) {
 	edited := false

@@ -28,6 +28,7 @@ type Step struct {
 
 // Start rebuilds a step's beginning on a fresh snapshot.yaml.
 type Start struct {
+	Build bool   // also when the step before was passed; without it that file goes on
 	Acts  []Act  // done before the step is opened
 	Until string // a condition that must hold before it is opened; "" is none
 	After []Act  // done once it is open
@@ -59,6 +60,7 @@ type unknownFile struct {
 }
 
 type startFile struct {
+	Build bool  `yaml:"build"`
 	Acts  []Act `yaml:"acts"`
 	Until text  `yaml:"until"`
 	After []Act `yaml:"after"`
@@ -92,7 +94,7 @@ func (l *loader) step(lab *Lab, number int, id string) *Step {
 		s.Questions = append(s.Questions, q.question())
 	}
 	st := s.logic.Start
-	s.Start = Start{Acts: st.Acts, Until: st.Until.s, After: st.After}
+	s.Start = Start{Build: st.Build, Acts: st.Acts, Until: st.Until.s, After: st.After}
 	s.Accepted = l.solutions("accepted/"+s.file(), false)
 	s.Wrong = l.solutions("wrong/"+s.file(), true)
 	s.compiled = sync.OnceValues(s.compile)

@@ -55,25 +55,30 @@ func (s *Session) restartEnvoy(ctx context.Context) error {
 
 // fault sets the fault of one upstream, or of all.
 func (s *Session) fault(_ context.Context, in FaultCall) (Nothing, error) {
-	fault, err := upstreams.ParseFault(in.Fault)
+	return Nothing{}, s.setFault(journal.Learner, in.Upstream, in.Fault)
+}
+
+// setFault does it for a learner, or for the start of a step.
+func (s *Session) setFault(who journal.Source, upstream, text string) error {
+	fault, err := upstreams.ParseFault(text)
 	if err != nil {
-		return Nothing{}, err
+		return err
 	}
 	s.mu.Lock()
 	ups := s.upstreams
 	s.mu.Unlock()
-	if in.Upstream != "" && ups[in.Upstream] == nil {
-		return Nothing{}, noSuch("session.no-upstream", in.Upstream, sorted(ups))
+	if upstream != "" && ups[upstream] == nil {
+		return noSuch("session.no-upstream", upstream, sorted(ups))
 	}
-	if err := s.record(journal.Event{Source: journal.Learner, Kind: journal.KindCommand, Command: &journal.Command{
-		Name: "upstream set", Args: map[string]string{"upstream": in.Upstream, "fault": in.Fault}}}); err != nil {
-		return Nothing{}, err
+	if err := s.record(journal.Event{Source: who, Kind: journal.KindCommand, Command: &journal.Command{
+		Name: "upstream set", Args: map[string]string{"upstream": upstream, "fault": text}}}); err != nil {
+		return err
 	}
 	var errs []error
 	for name, u := range ups {
-		if in.Upstream == "" || in.Upstream == name {
+		if upstream == "" || upstream == name {
 			errs = append(errs, u.SetFault(fault))
 		}
 	}
-	return Nothing{}, errors.Join(errs...)
+	return errors.Join(errs...)
 }

@@ -149,6 +149,17 @@ func (s *Session) endEpoch(part *envoyPart) {
 	}
 }
 
+// killEpoch ends a new epoch by SIGKILL: at SIGTERM it would tell the old one to
+// end, too (e2e, TestHotRestartFails).
+func (s *Session) killEpoch(part *envoyPart) {
+	part.stopSampler()
+	if part.alive() {
+		s.expectEnd(part.proc.Pid())
+		_ = part.proc.Signal(sigKill) // an error: it has ended
+		<-part.proc.Done()
+	}
+}
+
 // sampleEvery is often enough to see a short ejection.
 const sampleEvery = 100 * time.Millisecond
 

@@ -66,7 +66,7 @@ func (s *Session) check(ctx context.Context, in CheckCall) (checks.Report, error
 			return rep, err
 		}
 		if next != nil {
-			if err := s.openStep(next.ID, "passed"); err != nil {
+			if rep.Kept, err = s.goOn(ctx, next, in.Ask); err != nil {
 				return rep, err
 			}
 			rep.Opened = &next.ID
@@ -78,6 +78,16 @@ func (s *Session) check(ctx context.Context, in CheckCall) (checks.Report, error
 	s.lastCheck = &rep
 	s.mu.Unlock()
 	return rep, nil
+}
+
+// goOn opens the step behind a pass. Most go on with the learner's file; one
+// that cannot is built, and kept is where the file is then.
+func (s *Session) goOn(ctx context.Context, next *curriculum.Step, a Ask) (kept string, err error) {
+	if !next.Start.Build {
+		return "", s.openStep(next.ID, "passed")
+	}
+	m, err := s.build(ctx, next, "passed", MoveCall{Ask: a})
+	return m.Kept, err
 }
 
 // grade is the verdict on what is known now.

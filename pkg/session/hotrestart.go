@@ -34,7 +34,7 @@ func (s *Session) hotRestart(ctx context.Context) (PartDone, error) {
 		return PartDone{}, err
 	}
 	if err := s.awaitTakeOver(ctx, part); err != nil {
-		s.endEpoch(part)
+		s.killEpoch(part)
 		old.spoiled = true
 		s.startSampler(old)
 		return PartDone{}, problem.New("session.hot-restart-failed", problem.Args{
@@ -46,10 +46,15 @@ func (s *Session) hotRestart(ctx context.Context) (PartDone, error) {
 }
 
 // awaitTakeOver returns when the new epoch is LIVE. Where the control plane
-// dies meanwhile, it would become LIVE with nothing to serve.
+// dies meanwhile, it would become LIVE with nothing to serve, and is given up;
+// but not before its admin interface answers. Until then it talks to the old
+// epoch, which can crash over a child that is gone in the middle of it.
 func (s *Session) awaitTakeOver(ctx context.Context, part *envoyPart) error {
 	ctx, cancel := context.WithTimeout(ctx, liveWithin)
 	defer cancel()
+	if err := part.proc.WaitAdmin(ctx); err != nil {
+		return err
+	}
 	cp := s.controlPlane()
 	s.background.Go(func() {
 		select {

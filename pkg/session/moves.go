@@ -190,9 +190,12 @@ func (s *Session) act(ctx context.Context, step *curriculum.Step, acts []curricu
 		if err != nil {
 			return err
 		}
+		upstream, fault, sets := a.SetsFault()
 		switch {
-		case len(a.Lab) == 2 && a.Lab[0] == "envoy" && a.Lab[1] == "restart":
+		case a.RestartsEnvoy():
 			err = s.restartEnvoy(ctx)
+		case sets:
+			err = s.setFault(journal.Session, upstream, fault)
 		case len(a.Lab)+len(a.Begin)+len(a.Refused) > 0 || a.Kill != "" || a.Wait != "":
 			err = fmt.Errorf("step %s: a start cannot do this: %+v", step.ID, a)
 		case a.Save != "": // each edit of a start is saved at once
