@@ -39,7 +39,8 @@ type sim struct {
 	faults             map[string]string
 	cp, envoy          *part
 	pids, nonce        int
-	sent               map[string]string // type -> version last sent on the stream
+	holds              bool              // the control plane that runs has read a good file
+	sent               map[string]string // type -> version last sent on the stream, "" where it was only asked for
 
 	bodies  map[string]map[string]any // by hash
 	printed map[string]string
@@ -135,7 +136,7 @@ func (s *sim) pid() int { s.pids++; return s.pids }
 func (s *sim) moment() Moment { return Moment{Evidence: s.ev, Now: s.now, Values: s.values} }
 
 func (s *sim) startControlPlane() {
-	s.cp = &part{pid: s.pid()}
+	s.cp, s.holds = &part{pid: s.pid()}, false
 	s.process("control-plane", "started", s.cp.pid)
 	s.readFile()
 	s.connect()
@@ -168,7 +169,8 @@ func (s *sim) connect() {
 	s.nonce, s.sent = 0, map[string]string{}
 	s.emit(journal.ControlPlane, journal.Event{Kind: journal.KindStreamOpen, Stream: &journal.Stream{ID: 1, Pid: s.cp.pid, State: "opened"}})
 	for _, typ := range []string{"CDS", "EDS", "LDS", "RDS"} {
-		if typ == "CDS" || typ == "LDS" || len(s.wanted(typ)) > 0 {
+		if typ == "CDS" || typ == "LDS" || len(s.wanted(typ)) > 0 || s.envoy.versions[typ] != "" {
+			s.sent[typ] = ""
 			s.request(typ, journal.Subscribe, "", false)
 			s.send(typ)
 		}
@@ -189,9 +191,12 @@ func (s *sim) wanted(typ string) (names []string) {
 	return names
 }
 
+// byName tells whether Envoy subscribes to a type by names.
+func byName(typ string) bool { return typ == "EDS" || typ == "RDS" }
+
 // send offers a type at the version that is served, and has it answered.
 func (s *sim) send(typ string) {
-	if s.served == nil || s.sent[typ] == s.served.Version {
+	if !s.holds || s.sent[typ] == s.served.Version {
 		return
 	}
 	s.nonce++
@@ -206,6 +211,10 @@ func (s *sim) send(typ string) {
 	s.sent[typ] = s.served.Version
 	s.emit(journal.ControlPlane, journal.Event{Kind: journal.KindResponse, Response: resp})
 	s.advance(2 * time.Millisecond)
+	if byName(typ) && len(s.wanted(typ)) == 0 { // Envoy notes the version, and its answer has an older nonce
+		s.envoy.versions[typ] = s.served.Version
+		return
+	}
 	if !s.acceptable(res) {
 		if typ == "CDS" {
 			s.envoy.rejected++
@@ -213,7 +222,7 @@ func (s *sim) send(typ string) {
 		s.request(typ, journal.Nack, resp.Nonce, true)
 		return
 	}
-	if typ == "EDS" || typ == "RDS" { // what is omitted is kept
+	if byName(typ) { // what is omitted is kept
 		for _, old := range s.envoy.accepted[typ] {
 			if !slices.ContainsFunc(res, func(r snapshot.Resource) bool { return r.Name == old.Name }) {
 				res = append(res, old)
@@ -243,6 +252,9 @@ func (s *sim) acceptable(res []snapshot.Resource) bool {
 
 func (s *sim) request(typ, class, nonce string, bad bool) {
 	r := &journal.Request{Stream: 1, Pid: s.cp.pid, Type: typ, Class: class, Nonce: nonce, Version: s.envoy.versions[typ]}
+	if byName(typ) {
+		r.Names = s.wanted(typ)
+	}
 	if bad {
 		r.Error = &journal.Error{Code: 13, Message: "no check reads this"}
 	}
@@ -277,14 +289,15 @@ func (s *sim) readFile() {
 		body, _ := s.body(r)
 		out.Resources = append(out.Resources, journal.Resource{Type: r.Type, Name: r.Name, Hash: r.Hash, Line: r.Line, Body: body})
 	}
-	s.served = set
+	same = same && s.holds
+	s.served, s.holds = set, true
 	s.emit(journal.ControlPlane, journal.Event{Kind: journal.KindSnapshotLoaded, Snapshot: out})
 	if same || s.envoy == nil {
 		return
 	}
 	s.advance(time.Millisecond)
 	for _, typ := range []string{"CDS", "EDS", "LDS", "RDS"} {
-		if s.sent[typ] != "" {
+		if _, asked := s.sent[typ]; asked {
 			s.send(typ)
 		}
 	}
